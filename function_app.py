@@ -14,7 +14,7 @@ BLUEPRINTS = {
     "sinks": "functions.sinks",
     "ingest": "functions.ingest",
 }
-"""Only the modules of the triggers that an app registers are imported: a receiver app loads no Delta."""
+"""Module of each trigger. An app imports only the modules of its triggers, so a receiver app does not load Delta."""
 
 settings = app_settings()
 app = func.FunctionApp()

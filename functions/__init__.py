@@ -1,4 +1,4 @@
-"""Azure Functions: a thin trigger for each service, with the same name."""
+"""Azure Functions: a module with thin triggers for each service, named like the service."""
 
 import os
 import tempfile
@@ -11,14 +11,14 @@ from headwater.operations.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}
 READER_GROUP = "$Default"
-"""Consumer group of the app's own readers: in the trigger's group the host's receivers have exclusive access."""
+"""Consumer group of the app's own readers. In the group of the trigger, only the Functions host may read."""
 
 
 def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings of this app from its environment variables (application settings); there is no file.
+    """Read the settings of this app from its environment variables (application settings). There is no settings file.
 
-    The data folder is on the instance's own disk and contains no data that must last: claims and lake are in storage.
-    Raises WrongSetting, also if the app accepts requests but no keys are set.
+    The data folder is on the disk of the instance, so its content may be lost. Claims and lake are in storage.
+    Raises WrongSetting if a setting is invalid, or if the app accepts requests without any keys.
     """
     disk = {"HEADWATER_DATA": str(Path(tempfile.gettempdir()) / "headwater")}
     settings, _ = load_settings({}, environment={**disk, **environment})
@@ -28,5 +28,5 @@ def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def open_readers(settings: Settings, folder: Path) -> Readers:
-    """Open the log for reading independently of the trigger."""
+    """Return a function that opens log readers in a consumer group other than the one of the trigger."""
     return reader_opener(settings.model_copy(update={"hub_consumer_group": READER_GROUP}), folder)

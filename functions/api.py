@@ -1,7 +1,7 @@
-"""Triggers of API and dashboard: one route, answered by the same application as locally, and a timer for snapshots.
+"""Triggers of API and dashboard: a route for the ASGI application of `headwater up`, and a timer for index snapshots.
 
-Each instance has an index on its own disk, which a thread builds from bronze. A change is appended to the log as an
-event, in the same way as by this app's receiver.
+Each instance has an index on its own disk, which a thread builds from bronze. A change through the API is appended to
+the log as an event, as if the receiver had received it.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _MEASURE_EVERY_S = 600.0
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers. The first request starts this instance's index."""
+    """Build the triggers. The first request starts the thread that builds the index of this instance."""
     bp = func.Blueprint()
     middleware = func.AsgiMiddleware(ApiInstance(settings))
     intake = process_intake(settings) if "receiver" in settings.triggers else None
@@ -73,7 +73,10 @@ def blueprint(settings: Settings) -> func.Blueprint:
 
 
 def open_trouble_reader(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
-    """Return a function that lists the services that are stopped: of this instance, and the parser of all instances."""
+    """Return a function that returns the reasons of stopped services by service.
+
+    The reasons include the services of this instance, and the parser on any instance.
+    """
     if not supports_lake_files(settings):
         return partial(service_troubles, folder)
     in_lake = SharedTroubles(settings)
@@ -81,10 +84,10 @@ def open_trouble_reader(settings: Settings, folder: Path) -> Callable[[], Mappin
 
 
 class ApiInstance:
-    """The ASGI application. Questions about lineage get 503 until the index has caught up for the first time."""
+    """The ASGI application. It answers questions about lineage with 503 until the index has caught up once."""
 
     def __init__(self, settings: Settings):
-        """Connect to nothing yet."""
+        """Prepare the application. It connects to log and lake with the first request."""
         self._settings = settings
         self._folder = prepare_folder(settings)
         troubles = open_trouble_reader(settings, self._folder)
@@ -96,7 +99,7 @@ class ApiInstance:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and start the thread of the index if it does not run."""
+        """Answer a request, and start the thread of the index if the thread does not run."""
         self._loop = asyncio.get_running_loop()
         if self._index is None or not self._index.is_alive():
             self._index = threading.Thread(target=self._follow_bronze, name="index", daemon=True)
@@ -104,7 +107,7 @@ class ApiInstance:
         await self._app(scope, receive, send)
 
     async def _post_event(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
-        """Append the event of a change. The first one connects to the log for writing."""
+        """Append the event of a change to the log. The first change opens the log for writing."""
         try:
             intake = process_intake(self._settings)
         except HeadwaterError as error:
@@ -112,12 +115,12 @@ class ApiInstance:
         return await intake.post_event(body, headers, caller)
 
     def _log_status(self) -> None:
-        """Notify requests that wait for the index, from the index's thread in the loop of the requests."""
+        """Wake the requests that wait for the index, in their event loop. The thread of the index calls this."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._index_waiter.notify)
 
     def _follow_bronze(self) -> None:
-        """Follow bronze until the process ends. Only one of several processes of an instance does so."""
+        """Update the index from bronze until the process ends. Only one process of an instance does this."""
         try:
             maintain_index(self._settings, self._folder, threading.Event(), on_change=self._log_status)
         except HeadwaterError as error:
@@ -125,21 +128,21 @@ class ApiInstance:
 
 
 class InstanceHealth:
-    """Answers readiness checks and scrapes of one instance, without a key."""
+    """Answers readiness checks and scrapes of metrics for one instance. Requests need no key."""
 
     def __init__(self, settings: Settings, folder: Path, bronze: Bronze, troubles: Callable[[], Mapping[str, str]]):
-        """Open nothing yet. bronze: only checked for existence; troubles: returns why services are stopped."""
+        """bronze: used only to check whether the lake exists. troubles: returns the reasons of stopped services."""
         self._bronze, self._troubles = bronze, troubles
         self._home = open_index_home(folder)
         self._limit_bytes = settings.index_disk_bytes
         self._room_bytes = settings.index_disk_bytes / (2 if settings.lake else 1)
-        """Half of the disk if the lake has an address: its snapshots are made from a copy of the index on this disk."""
+        """Maximum size of the index. With a remote lake, a snapshot needs a copy of the index on the same disk."""
         self._one_at_a_time = threading.Lock()
         self._measured_at = -_MEASURE_EVERY_S
         self._bytes_per_day: float | None = None
 
     def routes(self) -> list[Route]:
-        """Return the routes, which need no key."""
+        """Return the routes of readiness and metrics. They need no key."""
         return [Route("/health/ready", self._ready), Route("/metrics", self._metrics)]
 
     async def _ready(self, _: Request) -> Response:
@@ -171,7 +174,7 @@ class InstanceHealth:
         return metrics_response()
 
     def _index_growth(self) -> IndexGrowth:
-        """Measure the size at each call, but the rate every ten minutes, because it reads one row for each event."""
+        """Return the size and growth of the index. Growth is measured every ten minutes: this reads a row per event."""
         with self._one_at_a_time:
             is_due = time.monotonic() >= self._measured_at + _MEASURE_EVERY_S
             found = index_growth(self._home, time.time_ns() // 1000, with_rate=is_due)

@@ -1,6 +1,6 @@
-"""The trigger that ingests files: a timer, on one instance at a time.
+"""The trigger that ingests files: a timer, which runs on one instance at a time.
 
-A run appends new events of the configured folders to the log as if they had been posted.
+A run appends the new events in the configured folders to the log, as if a producer had posted them.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
 BUDGET_S = 300.0
-"""A run ends after this time, well within `functionTimeout` (host.json)."""
+"""Seconds after which a run ends, well within `functionTimeout` (host.json)."""
 
 PATIENCE_S = 60.0
 REPORT = (
@@ -43,7 +43,7 @@ REPORT = (
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger if folders are configured. Its first run opens them."""
+    """Build the trigger if folders are configured. Its first run opens the folders."""
     bp = func.Blueprint()
     if not settings.ingest:
         return bp
@@ -58,14 +58,14 @@ def blueprint(settings: Settings) -> func.Blueprint:
 
 
 class _TimeUp(Exception):
-    """The run has used its time. The stored positions are those of acknowledged events."""
+    """The time of the run is over. The ledger contains the positions of all acknowledged events."""
 
 
 class FileIngest:
     """Ingests the folders of an app."""
 
     def __init__(self, settings: Settings, budget_s: float = BUDGET_S) -> None:
-        """Connect to nothing yet."""
+        """Prepare a run without connecting. budget_s: seconds after which a run ends."""
         self._settings = settings
         self._budget_s = budget_s
         self._folder = prepare_folder(settings)
@@ -76,7 +76,10 @@ class FileIngest:
         import_log_packages(settings)
 
     def run(self) -> None:
-        """Ingest new events. The next run does what is not done in time or not stored. Raises WrongSetting."""
+        """Ingest new events until the time is over. The next run continues with the remaining events.
+
+        If the ledger cannot be uploaded, the next run ingests the events of this run again. Raises WrongSetting.
+        """
         self._sources = self._sources or self._open_sources()
         until = time.monotonic() + self._budget_s
         try:
@@ -99,7 +102,7 @@ class FileIngest:
         return [open_file_source(path, options, client_id) for path in self._settings.ingest]
 
     async def _open_log(self) -> Log:
-        """Open the log inside the event loop, because the client of a log service is bound to its loop."""
+        """Open the log. Call it inside the event loop, because the client of a log service belongs to one loop."""
         return open_log(self._settings, self._folder, self._claims)
 
     def _ingest_files(self, loop: asyncio.Runner, opened: Log, sources: list[FileSource], until: float) -> IngestReport:
@@ -127,7 +130,10 @@ class FileIngest:
             return taker.done
 
     def _deletion_limits(self) -> DeletionLimits | None:
-        """Return which ingested files may be deleted. The age of the log is read before the files are checked."""
+        """Return the limits for deleting ingested files, None to keep all files.
+
+        A file may be deleted if it is older than the limit and all of its events are in bronze.
+        """
         keep_us = self._settings.ingest_keep_hours * 3_600_000_000
         if not keep_us:
             return None

@@ -1,7 +1,8 @@
-"""The trigger of sinks: a timer that runs all sinks in parallel until all are done or time is up.
+"""The trigger of sinks: a timer that runs all sinks in parallel until all are done or the time is over.
 
-The host's lease on the timer prevents a second instance from running at the same time. If one runs nevertheless, both
-deliver; each commit of a position is conditional on the previous one, so no event is skipped.
+The host's lease on the timer prevents a second instance from running at the same time. If a second instance runs
+nevertheless, both deliver the same events. A commit of a position fails if the position has changed, so no event is
+skipped.
 """
 
 import logging
@@ -17,19 +18,19 @@ from headwater.sinks.running.runner import Status
 log = logging.getLogger(__name__)
 BUDGET_S = 420.0
 STOP_S = 90.0
-"""For attempts in progress at the end of the budget. Both together are well within `functionTimeout` (host.json)."""
+"""Seconds for attempts in progress after BUDGET_S. The sum of both is well within `functionTimeout` (host.json)."""
 
 SOON_S = 5.0
-"""A sink that waits longer for its target continues in a later run, because waiting here is billed."""
+"""A sink that must wait more seconds than this for its target continues in a later run, because waiting is billed."""
 
 POLL_S = 0.1
 REPORT = "Sink %s (%s): %d events of the lake wait for it, the oldest for %d s"
 BROKEN = "The file of sinks is not taken up. %s"
-"""Alerts of infra/bicep/modules/alerts.bicep read these lines."""
+"""Log message. The alerts in infra/bicep/modules/alerts.bicep search for this text."""
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger. Its first run reads the file of sinks."""
+    """Build the trigger. Its first run reads the sinks file."""
     bp = func.Blueprint()
     sinks = SinkRun(settings)
 
@@ -42,16 +43,16 @@ def blueprint(settings: Settings) -> func.Blueprint:
 
 
 class SinkRun:
-    """The sinks of an app. Idle between two runs of the timer, they remember when to try their targets again."""
+    """The sinks of an app. Between two runs of the timer, they stay in memory with the times of their next attempts."""
 
     def __init__(self, settings: Settings, budget_s: float = BUDGET_S, stop_s: float = STOP_S) -> None:
-        """Connect to nothing yet. budget_s: maximum time of deliveries; stop_s: time to finish attempts in progress."""
+        """Prepare without connecting. budget_s: maximum seconds of deliveries; stop_s: seconds to finish attempts."""
         self._supervisor = SinkSupervisor(settings)
         self._budget_s = budget_s
         self._stop_s = stop_s
 
     def run(self) -> None:
-        """Let each sink deliver the waiting events. Returns within budget and stop time, whatever the targets do."""
+        """Let each sink deliver the waiting events. Returns within budget_s + stop_s, even if a target hangs."""
         until = time.monotonic() + self._budget_s
         self._supervisor.apply_file()
         if problem := self._supervisor.problem:

@@ -1,6 +1,6 @@
-"""The parser's triggers: batches of the event hub, retried without limit, and a timer for missed deliveries.
+"""The parser's triggers: one for batches of the event hub, retried without limit, and a timer for missed deliveries.
 
-Each partition of the hub has its own parser; all write into one lake.
+Each partition of the hub has its own parser. All parsers write to the same lake.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from headwater.operations.runtime.storage import open_bronze, open_claims
 from headwater.operations.settings import Settings
 
 OVERDUE_S = 300
-"""Records that wait longer in the log were missed, or the trigger is far behind. The timer parses them."""
+"""Seconds after which the timer parses records that wait in the log: the trigger missed them or is far behind."""
 
 OWNER = ROUTES["function"]
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers. Both share log and lake, which the first run opens."""
+    """Build the triggers. Both use the same log and lake, which the first run opens."""
     bp = func.Blueprint()
     readers, partitions = open_readers(settings, prepare_folder(settings)), open_partitions(settings)
 
@@ -57,7 +57,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
 
 
 def open_partitions(settings: Settings) -> Partitions:
-    """Open nothing yet. All partitions share the lake's handles and take turns."""
+    """Return the partitions without opening the log. They share one lake object, so only one parses at a time."""
     folder = prepare_folder(settings)
     bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
 

@@ -1,7 +1,7 @@
-"""Decodes a delivery of the Event Hubs trigger: azure-functions' own decoder fails on the offsets of some hubs.
+"""Decode a delivery of the Event Hubs trigger. The decoder of azure-functions fails on the offsets of some hubs.
 
-It reads the offset as a number; with geo-replication an offset is a text such as "1:1000:12" (azure-functions 1.26.0
-and 2.3.0 raise ValueError for the whole batch). Headwater never uses the offset.
+The library's decoder parses the offset as a number. With geo-replication, an offset is a text such as "1:1000:12", and
+azure-functions 1.26.0 and 2.3.0 raise ValueError for the whole batch. Headwater never uses the offset.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from headwater.intake.event_log.event_hub_records import logged_record
 
 
 class Delivery(NamedTuple):
-    """Records of one partition, in order."""
+    """The records of one partition in a delivery, in the order of their sequence numbers."""
 
     partition: str
     records: list[LoggedRecord]
 
 
 class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="eventHubTrigger"):
-    """Replaces the library's converter for this trigger. Defining the class registers it."""
+    """Replaces the converter of azure-functions for this trigger. Defining the class registers the converter."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
@@ -31,7 +31,10 @@ class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="
 
     @classmethod
     def decode(cls, data: meta.Datum, *, trigger_metadata: Mapping[str, meta.Datum]) -> Delivery:
-        """Join the bodies with the trigger's metadata of each. Raises ValueError if their numbers differ."""
+        """Combine each body with its metadata from the trigger.
+
+        Raises ValueError if the numbers of bodies and of metadata entries differ.
+        """
         metadata = {name: datum.python_value for name, datum in trigger_metadata.items()}
         columns = [metadata[name] for name in ("SequenceNumberArray", "EnqueuedTimeUtcArray", "PropertiesArray")]
         records = [_to_logged_record(body, *about) for body, *about in zip(data.python_value, *columns, strict=True)]

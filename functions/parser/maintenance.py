@@ -1,4 +1,4 @@
-"""Timers of the lake's maintenance."""
+"""The timers that maintain the lake."""
 
 import azure.functions as func
 

@@ -1,4 +1,4 @@
-"""The receiver's triggers: plain routes, anonymous for the host, so that 401 and 405 are the receiver's own answers."""
+"""The receiver's triggers. The host does not authenticate their routes, so that the receiver answers 401 and 405."""
 
 import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
@@ -25,7 +25,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
         return await intake.receive_batch(req)
 
-    if "api" not in settings.triggers:  # the API's route has every other path
+    if "api" not in settings.triggers:  # otherwise the route of the API matches every other path
 
         @bp.function_name("other_paths")
         @bp.route("{*path}", methods=["POST"], auth_level=ANONYMOUS)

@@ -35,17 +35,17 @@ _OPENED: dict[int, "Intake"] = {}
 
 
 def process_intake(settings: Settings) -> "Intake":
-    """Return the one receiver of an app's worker process; the first call opens it. Raises as `Intake`."""
+    """Return the receiver of this worker process. The first call creates it, and raises WrongSetting like `Intake`."""
     if id(settings) not in _OPENED:
         _OPENED[id(settings)] = Intake(settings)
     return _OPENED[id(settings)]
 
 
 class Intake:
-    """The one receiver of a worker process."""
+    """The receiver of a worker process, of which there is only one."""
 
     def __init__(self, settings: Settings):
-        """Connect to nothing yet. Raises WrongSetting, which the host reports as an app that does not start."""
+        """Prepare the receiver without connecting. Raises WrongSetting, with which the host does not start the app."""
         self._settings = settings
         self._folder = prepare_folder(settings)
         self._claims = open_claims(settings)
@@ -71,7 +71,7 @@ class Intake:
         return await self._answer(req, take)
 
     async def receive_inexact_path(self, req: func.HttpRequest) -> func.HttpResponse | None:
-        """Accept or refuse a POST as `other` does; None if the reading API answers the path."""
+        """Accept or refuse a POST like `receive_other_path`. Returns None if the reading API answers the path."""
         path = _request_path(req)
         is_ours = resolve_path(path) or is_wrong_path(path, req.headers.get("content-type", ""))
         return await self.receive_other_path(req) if is_ours else None
@@ -96,7 +96,7 @@ class Intake:
 
     @cached_property
     def _open_log(self) -> Log:
-        """The log's client belongs to the event loop of the worker, so the first request opens it."""
+        """Open the log. The first request calls this, because the log's client belongs to the worker's event loop."""
         return open_log(self._settings, self._folder, self._claims)
 
     @cached_property
@@ -108,7 +108,10 @@ class Intake:
     async def _answer(
         self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]
     ) -> func.HttpResponse:
-        """Let the receiver answer a request. An exception would be a 500, on which Java producers drop the event."""
+        """Let the receiver answer a request. An exception becomes a 503, because Java producers drop events on a 500.
+
+        take: the method of the receiver to call.
+        """
         try:
             answer = await take(self._open_receiver, _to_request(req))
         except Exception:
@@ -119,12 +122,12 @@ class Intake:
         return _to_response(answer)
 
     def _schedule_flush(self) -> None:
-        """Append notes about refused requests together, half a second after the first."""
+        """Schedule appending the notes about refused requests: all together, half a second after the first note."""
         if self._flush is None or self._flush.done():
             self._flush = asyncio.create_task(self._flush_until_empty())
 
     async def _flush_until_empty(self) -> None:
-        """Flush until no note waits. If the worker's event loop ends, also write notes that wait for their interval."""
+        """Append notes until none waits. If the event loop ends, also append the notes whose interval is not over."""
         try:
             while self._open_receiver.refusals.has_notes():
                 await asyncio.sleep(FLUSH_REFUSALS_S)
@@ -145,7 +148,7 @@ def _to_request(req: func.HttpRequest) -> Request:
 
 
 async def _aborted_body() -> AsyncIterator[bytes]:
-    """Refuse the request when the receiver reads the body: the host drops a body without Content-Length."""
+    """Yield nothing and raise the refusal of a request without Content-Length, because the host drops its body."""
     what = "Azure Functions does not pass on a body without Content-Length (chunked)."
     fix = "Turn compression off in the OpenLineage client: it then sends the length."
     raise Refusal(411, "no_length", what, fix)

@@ -52,14 +52,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ResendEvents = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
-"""Accepts bodies on behalf of an authenticated caller. Returns None, or the reason of the refusal, for each body."""
+"""Accepts event bodies (bodies, headers, authenticated caller). Returns None or the reason of refusal for each body."""
 
 
 class ApiSources(NamedTuple):
     """The sources of answers, and the caller of a request.
 
-    settings: for display, without secrets; record: adds a row to the admin log; send_again, live, sinks: None in a
-    Function App, which has several processes.
+    settings: the settings for display, without secrets. record: adds a row to the admin log. send_again: sends rejected
+    events again. live: streams live events. sinks: controls the sinks. The last three are None in a Function App,
+    because it has several processes.
     """
 
     log_readers: Readers
@@ -87,7 +88,7 @@ class ReadApi:
     """The reading API over one log, one lake and one index."""
 
     def __init__(self, sources: ApiSources):
-        """Log, lake and index may not exist yet."""
+        """Prepare the API. Log, lake and index may be created later."""
         self._sources = sources
         self._lake_lock = threading.Lock()
 
@@ -120,7 +121,7 @@ class ReadApi:
         return [*map(self._http_route, found.parts.values())]
 
     async def _answer_package_route(self, request: Request, error: Exception) -> Response:
-        """Answer a path that no built-in route has: with a route of an installed package, else with 404."""
+        """Answer a path that no built-in route matches: with a route of an installed package, or with 404."""
         if request.url.path.startswith(f"{BASE}/"):
             for route in await asyncio.to_thread(lambda: self._routes_of_packages):
                 match, scope = route.matches(request.scope)

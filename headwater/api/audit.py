@@ -11,18 +11,18 @@ from headwater.intake.parser.log_match import check_log_matches
 from headwater.lake.bronze_tables import Bronze, Gap
 
 MAX_RANGES = 1000
-"""Maximum number of lost ranges in an answer; the newest are listed."""
+"""Maximum number of lost ranges in an answer. If there are more, the answer lists the newest."""
 
 
 def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
-    """Compare the acknowledged events with the rows of the lake (promise P2): every event is in exactly one table.
+    """Compare the acknowledged events with the rows of the lake. Every event must be in exactly one table (promise P2).
 
-    `balanced` is false if events are missing, stored twice or lost, or if log and lake do not belong together;
-    `trouble` has the reason. `removed` counts stored events that retention or `headwater forget` deleted. `received`
-    counts sequence numbers: those that the lake has passed, those that wait in the log, and those that were
-    acknowledged but are no longer in the log, minus records that only note refusals.
+    In the answer, `balanced` is false if events are missing, stored twice or lost, or if log and lake do not belong
+    together; `trouble` contains the reason. `removed` counts stored events that retention or `headwater forget`
+    deleted. `received` is the sum of the records up to the lake's watermark, the records that wait in the log, and the
+    acknowledged records that the log has lost, without records that only note refusals.
 
-    readers: one for every partition of the log.
+    readers: one reader for every partition of the log.
     """
     trouble = _mismatch_reason(readers, bronze)
     expected = bronze.expected_epoch()
@@ -31,7 +31,7 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     passed = counts.watermarks
     missing = _missing_ranges(readers, epochs, bronze, passed)
     if missing and bronze.watermarks(epochs) != {epoch: passed[epoch.partition] for epoch in epochs}:
-        return audit(readers, bronze)  # the parser moved on during the audit, and retention deleted records behind it
+        return audit(readers, bronze)  # repeat: during the audit, the parser moved on and retention deleted records
     pending = (
         0 if trouble else sum(call_all_readers(readers, lambda reader: reader.pending(passed[reader.source.partition])))
     )
@@ -73,7 +73,7 @@ def _missing_ranges(
 
 
 def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
-    """Return the range of the log and the watermark of the lake for each partition. `past` lists ended epochs."""
+    """Return the range of the log and the watermark of the lake for each partition. `past` lists the ended epochs."""
     passed = bronze.watermarks([reader.source for reader in readers])
 
     def partition_state(reader: LogReader) -> dict[str, Any]:

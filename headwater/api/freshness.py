@@ -26,17 +26,17 @@ T = TypeVar("T")
 _MEASURE_INTERVAL_S = 1.0
 _NOT_BUILT = "There are no answers yet: the index of the lake is still being built."
 _MIN_AGE_S = 0.001
-"""Minimum age of a waiting event. The clock of the receiver may be ahead of ours, and 0 means that no event waits."""
+"""Minimum age of a waiting event in seconds. 0 would mean that no event waits; the receiver's clock may be ahead."""
 
 INDEX_WAIT_S = 2.0
-"""Maximum wait. After it, the request is answered although answers do not include its event yet."""
+"""Maximum seconds that a request waits for its event. Then it is answered, even if answers do not include the event."""
 
 STRICT_INDEX_WAIT_S = 10.0
-"""Maximum wait with the setting `marquez_strict`."""
+"""Maximum seconds that a request waits for its event with the setting `marquez_strict`."""
 
 
 class WaitingEvents(NamedTuple):
-    """Events that wait in the log for bronze, and in bronze for the index: their number and the age of the oldest."""
+    """The events that wait in the log for bronze, and in bronze for the index: number, and age of the oldest event."""
 
     log_s: float = 0.0
     bronze_s: float = 0.0
@@ -65,9 +65,9 @@ class FreshnessMeter:
         gold: Gold,
         troubles: Callable[[], Mapping[str, str]] = dict,
     ):
-        """readers, bronze, gold: not shared with other code, because they are not thread-safe.
+        """readers, bronze, gold: objects that no other code uses, because they are not thread-safe.
 
-        troubles: returns the errors of the services on this machine that have stopped, by service.
+        troubles: returns the reasons of the stopped services on this machine, by service.
         """
         self.troubles = troubles
         self._readers = readers
@@ -80,14 +80,14 @@ class FreshnessMeter:
     def count_waiting(self) -> WaitingEvents:
         """Count the waiting events. Every event acknowledged before the call is counted or visible in answers.
 
-        It checks log, bronze and index in the order of the data flow, so an event that moves on during the call is
+        The call checks log, bronze and index in the order of the data flow. An event that moves on during the call is
         found at its next stage. Raises LogUnavailable or LakeUnavailable.
         """
         with self._lock:
             return self._measure_waiting()
 
     def oldest_unseen_us(self) -> int | None:
-        """Return when the oldest event that answers do not include was received (us, UTC); None if they include all.
+        """Return the receipt time of the oldest event that answers do not include (us, UTC), None if there is none.
 
         Raises LogUnavailable or LakeUnavailable.
         """
@@ -110,14 +110,14 @@ class FreshnessMeter:
         return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside_events(0)))
 
     def set_aside_events(self, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
-        """Return the events that the index could not process. since_us: only those received since then (us, UTC)."""
+        """Return the events received since `since_us` (us, UTC) that the index could not process, with their log."""
         return served_set_aside_events(self._home, since_us)
 
     def ask_or_report_delay(self, ask: Callable[[], T], not_known_error: type[HeadwaterError] = NotKnown) -> T:
-        """Return the answer of `ask`.
+        """Call `ask` and return its answer.
 
-        Let the error `not_known_error` pass only if no acknowledged event contains the name.
-        Raises Behind while waiting events may contain the name, and while the index is being built.
+        Raises `not_known_error` only if no acknowledged event contains the name. Raises Behind while a waiting event
+        may contain the name, and while the index is being built.
         """
         try:
             return ask()
@@ -134,7 +134,7 @@ class FreshnessMeter:
         return ask()  # an event that arrived between the question and the check is visible by now
 
     def _error_while_building(self, error: NotBuilt) -> HeadwaterError:
-        """Return the error while the index is being built. Measures at most once a second to save CPU."""
+        """Return the error to raise while the index is being built. Measures the delay at most once a second."""
         with self._lock:
             now = time.monotonic()
             if now >= self._build_measured + _MEASURE_INTERVAL_S and self._bronze.exists():
@@ -145,7 +145,7 @@ class FreshnessMeter:
         return Behind(f"{_NOT_BUILT}{self._index_error_text()}", "lake", self._unbuilt_s)
 
     def _index_error_text(self) -> str:
-        """Return a sentence with the error that stopped the index; empty if it runs."""
+        """Return a sentence with the error that stopped the index, or an empty text if the index runs."""
         why = self.troubles().get("index")
         return f" The index has stopped: {why}" if why else ""
 
@@ -158,7 +158,7 @@ class FreshnessMeter:
         return WaitingEvents(log_s, _oldest_age_s(oldest_us), in_log, in_bronze)
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
-        """Return the freshness of gold; None without gold. It does not affect answers, which do not read gold."""
+        """Return the freshness of gold, None without gold. Answers do not read gold, so it does not delay them."""
         last = self._gold.last_pass()
         if last is None:
             return None
@@ -180,13 +180,13 @@ def _oldest_waiting_us(readers: Sequence[LogReader], passed: Mapping[Source, int
 
 
 def _oldest_age_s(*received_us: int | None) -> float:
-    """Return the age of the oldest time, 0 without any."""
+    """Return the seconds since the oldest of some receipt times (us, UTC), 0 if all times are None."""
     oldest = min((each_us for each_us in received_us if each_us is not None), default=None)
     return 0.0 if oldest is None else max(_MIN_AGE_S, time.time() - oldest / 1e6)
 
 
 class IndexWaiter:
-    """The waiting requests of a process. They share the checks of log, lake and index."""
+    """Lets requests of a process wait until answers include their events. They share checks of log, lake and index."""
 
     def __init__(self, meter: FreshnessMeter):
         self._meter = meter
@@ -216,9 +216,9 @@ class IndexWaiter:
             return False
 
     async def _oldest_unseen_us_since(self, since_us: int) -> int | None:
-        """Return when the oldest event that answers do not include was received.
+        """Return the receipt time of the oldest event that answers do not include, None if there is none (us, UTC).
 
-        since_us: reuse the result of another request only if its check started later than this (us, UTC).
+        Uses the result of another request if its check started after `since_us` (us, UTC).
         """
         async with self._lock:
             if self._checked_us <= since_us:

@@ -65,7 +65,7 @@ LIVE_EVENTS: dict[str, type[AnswerStruct]] = {"run": RunHappened, "edge": EdgeHa
 
 
 class _FeedClient:
-    """A connected client with its queue. None in the queue ends the stream."""
+    """A connected client with its queue of encoded events. None in the queue ends the stream."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_QUEUED)
@@ -73,17 +73,17 @@ class _FeedClient:
     def enqueue(self, message: bytes | None) -> None:
         try:
             self.queue.put_nowait(message)
-        except asyncio.QueueFull:  # too slow: disconnect it; it resumes after its last event when it reconnects
+        except asyncio.QueueFull:  # disconnect the slow client; when it reconnects, it resumes after its last event
             while not self.queue.empty():
                 self.queue.get_nowait()
             self.queue.put_nowait(None)
 
 
 class LiveFeed:
-    """The clients of a process."""
+    """Sends the events of the index's feed to all connected clients of a process."""
 
     def __init__(self, home: IndexHome, *, slow_s: float = SLOW_CLIENT_S):
-        """slow_s: disconnect a client that receives nothing for this time."""
+        """slow_s: seconds after which a client that accepts no data is disconnected."""
         self._slow_s = slow_s
         self._reader = FeedReader(home)
         self._reading = asyncio.Lock()
@@ -97,9 +97,10 @@ class LiveFeed:
         return len(self._clients)
 
     async def add_client(self, last_id: str | None) -> "LiveStream":
-        """Add a client. last_id: resume after this event, None to start now.
+        """Add a client, and return the stream of its response.
 
-        Raises LakeUnavailable while there is no index.
+        last_id: id of the last event that the client received; None to start with new events. Raises LakeUnavailable
+        while there is no index.
         """
         client = _FeedClient()
         async with self._reading:
@@ -135,14 +136,14 @@ class LiveFeed:
         self._reader.close()
 
     def _read_new_events(self, *, from_now: bool = False) -> Sequence[FeedEvent]:
-        """Read new events. from_now: skip the events before now, because there were no clients."""
+        """Read new events of the feed. from_now: skip earlier events, because there were no clients."""
         if self._position is None or from_now:
             self._position = self._reader.end_of_feed()
         found, self._position = self._reader.read_changes(self._position)
         return found
 
     def _events_missed_since(self, last_id: str | None) -> Sequence[FeedEvent] | None:
-        """Return the events after an id up to the current position; None if they are no longer available."""
+        """Return the events after an id up to the current position, None if the feed no longer contains all of them."""
         at, missed = self._reader.find_place(last_id) if last_id else self._position, list[FeedEvent]()
         while at is not None and at != self._position and len(missed) <= MAX_REPLAYED:
             found, at = self._reader.read_changes(at, until=self._position)
@@ -160,7 +161,7 @@ def _encode_messages(found: Iterable[FeedEvent]) -> list[bytes]:
 
 
 def _encode_event(event: FeedEvent) -> bytes:
-    """Encode a server-sent event. Encoded JSON contains no line breaks."""
+    """Encode an event of the feed as a server-sent event. Its JSON must not contain line breaks."""
     data = msgspec.json.encode(event.content)
     return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + data + b"\n\n"
 
@@ -174,7 +175,7 @@ class LiveStream:
         self._client = client
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the client disconnects, and a heartbeat comment while there are none."""
+        """Send events until the client disconnects. While there are no events, send heartbeat comments."""
         gone = asyncio.create_task(self._wait_for_disconnect(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})

@@ -143,15 +143,15 @@ def _health_paths() -> Mapping[str, Any]:
 
 
 class ApiDocs:
-    """The OpenAPI document and its page. Both are built once."""
+    """Serves the OpenAPI document and its page `/docs`. Both are built once."""
 
     def __init__(self, access: Authenticator, routes: Callable[[], Sequence[Question]]):
-        """routes: returns the questions that this process serves. The first request of the document calls it."""
+        """routes: returns the questions that this process serves. Called by the first request for the document."""
         self._access = access
         self._routes = routes
 
     def routes(self) -> list[HttpRoute]:
-        """Return the routes of both."""
+        """Return the routes of the document and of its page."""
         return [HttpRoute("/openapi.json", self._serve_document), HttpRoute("/docs", self._serve_page)]
 
     async def _serve_document(self, request: Request) -> Response:
@@ -161,7 +161,7 @@ class ApiDocs:
         return Response(await asyncio.to_thread(lambda: self._encoded_document), media_type="application/json")
 
     async def _serve_page(self, _: Request) -> Response:
-        """Serve the page. It is public, and asks the user for the key to load the document."""
+        """Serve the page. The page is public, and asks the user for a key with which it loads the document."""
         return Response(self._page_html, media_type="text/html", headers=self._page_headers)
 
     @cached_property

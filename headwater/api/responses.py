@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 
 _ACTIONS = {"read": "read", "write": "write", "admin": "change anything"}
 RETRY_SOON = {"retry-after": "1"}
-"""Header for answers that may change soon. Without load, answers include an event within a second."""
+"""Header of responses that tells clients to ask again after a second. Without load, events take less time than this."""
 
 _FIX_SIMILAR = "Use a known name; `nearest` lists similar ones."
 _FIX_SEARCH = "Use a known name; search for a part of it."
 _FIX_RETRY = "Ask again in a moment. If the name was not sent just now, use a known one; `nearest` lists similar ones."
 Recorder = Callable[[Actor, str, str, Outcome, str], None]
-"""Records an action in the admin log: actor, action, subject, outcome, detail. It does not fail without a lake."""
+"""Records an action in the admin log (actor, action, subject, outcome, detail). Does not raise if there is no lake."""
 
 
 async def authorize(access: Authenticator, request: Request, role: Role) -> Caller | Response:
-    """Return the caller of a request, or the response if its credential is missing, wrong or lacks a role."""
+    """Return the caller of a request, or an error response if the credential is missing, wrong or lacks a role."""
     key = await access.find_caller(dict(request.headers), request.url.query, request.method)
     if key is None:
         status, _, what, fix = access.denial(request.headers, request.url.query)
@@ -42,13 +42,13 @@ async def authorize(access: Authenticator, request: Request, role: Role) -> Call
 
 
 async def authorization_error(access: Authenticator, request: Request, role: Role) -> Response | None:
-    """Return the response if the credential is missing, wrong or lacks a role; None if the request is authorized."""
+    """Return an error response if the credential is missing, wrong or lacks a role, None if the request is allowed."""
     found = await authorize(access, request, role)
     return found if isinstance(found, Response) else None
 
 
 def run_question(ask: Callable[[], Any], lock: AbstractContextManager[Any]) -> Any:
-    """Return the answer of `ask`, or the response for its error. lock: held during the call.
+    """Return the answer of `ask`, or an error response if it raises. lock: held while `ask` runs.
 
     An unexpected error becomes a 500 with a reference; the log contains the traceback under this reference.
     """
@@ -109,11 +109,14 @@ def json_response(status: int, value: Any, headers: Mapping[str, str] | None = N
 
 
 def actor_of(request: Request, caller: Caller | None) -> Actor:
-    """Return the actor of a request. caller: None without a valid credential. The address is the nearest proxy's."""
+    """Return the actor of a request for the admin log. caller: None without a valid credential.
+
+    Behind a proxy, the actor's address is the address of the nearest proxy.
+    """
     address = request.client.host if request.client else ""
     return Actor(caller.label if caller else NOBODY, address, request.headers.get("user-agent", ""))
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the outcome for an HTTP status."""
+    """Return the outcome for the admin log that corresponds to an HTTP status."""
     return "done" if status < 400 else "refused" if status < 500 else "failed"

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerialize
 from pydantic import model_validator as validator
 
 REVEAL_SECRETS = "reveal"
-"""Serialization context that writes secrets in clear, to pass settings to a child process."""
+"""Serialization context with which secrets are written in clear text, to pass settings to a child process."""
 
 
 def _serialize_secret(secret: SecretStr | None, info: SerializationInfo) -> str | None:
@@ -46,8 +46,9 @@ class Identity(BaseModel):
 class Caller(NamedTuple):
     """The sender of a request, with its permissions.
 
-    name: for display; namespaces: job namespaces that it may write, empty for all; datasets: dataset namespaces that it
-    may change, see `Key`; identity: of a token or session; is_person: whether a person signed in.
+    name: name for display. namespaces: job namespaces that the caller may write, empty for all. datasets: dataset
+    namespaces that the caller may change, see `Key`. identity: identity from a token or session, None for a key.
+    is_person: whether a person signed in.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Caller(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The caller in events, rejections and the admin log. Callers of different kinds never have the same label.
+        """The text that names the caller in events, rejections and the admin log. It is unique across kinds of callers.
 
         The label is the name of a key, `oidc:ISSUER#SUBJECT NAME` for a token, `command:USER@MACHINE` for a command.
         """
@@ -75,7 +76,7 @@ class Caller(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The caller in error messages."""
+        """The text that names the caller in error messages."""
         return f"Key {self.name!r}" if self.kind == "key" else f"{'User' if self.is_person else 'Client'} {self.name!r}"
 
     def has_role(self, role: Role) -> bool:
@@ -97,10 +98,10 @@ ANYONE = Caller("anyone", frozenset({"admin"}), kind="anyone")
 
 
 class Key(BaseModel):
-    """The key of a producer or reader, with its secret in clear (in settings) or its SHA-256 (in the key file).
+    """The key of a producer or reader. Settings contain its secret in clear text, the key file its SHA-256.
 
-    Secrets made by `headwater keys` are 256 random bits and cannot be guessed from a hash. A slow password hash would
-    add cost to each request without adding protection.
+    Secrets made by `headwater keys` are 256 random bits, so nobody can guess a secret from its hash. A slow password
+    hash would make each request slower without adding protection.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -133,7 +134,7 @@ class Key(BaseModel):
 
     @cached_property
     def caller(self) -> Caller:
-        """The caller that presents this key."""
+        """The caller of requests with this key."""
         return Caller(self.name, self.roles, self.namespaces, self.datasets)
 
     def is_valid(self, at: datetime) -> bool:

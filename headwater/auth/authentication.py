@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from headwater.auth.access import ANYONE, Caller, Key, digest_of
 
-if TYPE_CHECKING:  # without an issuer, the process does not load a cryptography library
+if TYPE_CHECKING:  # a process without an issuer does not load a cryptography library
     from headwater.auth.keys import KeyFile
     from headwater.auth.oidc import TokenVerifier
     from headwater.auth.sessions import Sessions
@@ -21,7 +21,7 @@ preflight request, which Headwater does not answer."""
 
 
 class Denial(NamedTuple):
-    """The response to a request without a valid credential. reason: for metrics."""
+    """The response to a request without a valid credential. reason: the label in metrics."""
 
     status: int
     reason: str
@@ -50,7 +50,7 @@ class Authenticator:
         tokens: "TokenVerifier | None" = None,
         sessions: "Sessions | None" = None,
     ):
-        """Read the key file once. The settings allow open access on loopback only."""
+        """Create an authenticator, and read the key file. The settings allow access without keys on loopback only."""
         self._fixed = {key.digest: key for key in keys}
         self.file = key_file
         self.tokens = tokens
@@ -70,7 +70,7 @@ class Authenticator:
         needs CSRF_HEADER for methods other than GET and HEAD. headers: names in lower case.
         """
         if self.file is not None and self.file.take_reload_turn():
-            self.file.reload()  # it is one stat call; starting a thread would cost a hundred times as much
+            self.file.reload()  # reload is usually one stat call; a thread would cost a hundred times as much
         if self.is_open:
             return ANYONE
         presented = _presented_secret(headers, query)
@@ -82,12 +82,12 @@ class Authenticator:
         return await self.tokens.caller_from_token(presented) if self.tokens and presented.count(".") == 2 else None
 
     def denial(self, headers: Mapping[str, str], query: str) -> Denial:
-        """Return the response to a request for which `find` returned None."""
+        """Return the response to a request for which `find_caller` returned None."""
         is_session = not _presented_secret(headers, query) and self._session_caller(headers, "GET") is not None
         return _NO_SESSION_HEADER if is_session else _NO_CREDENTIALS
 
     async def save_key_uses(self) -> None:
-        """Save when keys of the file were used last."""
+        """Save the time of the last use of each key in the key file."""
         if self.file is not None and self.file.unsaved_uses():
             await asyncio.to_thread(self.file.save_uses)
 

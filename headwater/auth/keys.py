@@ -1,4 +1,4 @@
-"""Keys of the API: the file that contains their hashes, and who may list, create, assign and revoke them."""
+"""Keys of the API: the key file with their hashes, and the rules for listing, creating, assigning and revoking keys."""
 
 import hashlib
 import json
@@ -23,10 +23,10 @@ PREFIX = "hw_"
 """Prefix of generated secrets, which makes leaked ones recognizable."""
 
 MAX_KEYS_PER_NAME = 2
-"""Valid keys with one name: the one in use, and its replacement during a rotation."""
+"""Maximum number of valid keys with one name: the key in use, and its replacement during a rotation."""
 
 USE_INTERVAL_S = 600.0
-"""Minimum time between two writes of `last used` for a key. It limits the precision of `last used`."""
+"""Minimum seconds between two writes of a key's last use. Stored times of last use are no more precise than this."""
 
 
 class _NoKeyMatches(Exception):
@@ -37,20 +37,23 @@ _KEYS = TypeAdapter(tuple[Key, ...])
 
 
 class TextStore(Protocol):
-    """A small text that several processes read and change."""
+    """A small text, such as a file, that several processes read and change."""
 
     def read(self) -> str | None:
-        """Return the text, None if it does not exist. Raises LakeUnavailable, WrongSetting."""
+        """Return the text, None if there is none yet. Raises LakeUnavailable or WrongSetting."""
 
     def change(self, edit: Callable[[str | None], str]) -> None:
-        """Replace the text atomically by the result of `edit`, which may be called several times."""
+        """Replace the text atomically by the result of `edit`.
+
+        edit: maps the current text, None if there is none, to the new text. It may be called several times.
+        """
 
 
 class KeyFile:
-    """The keys of a file by digest, and the time of their last use."""
+    """The keys of the key file by digest, and the times of their last use."""
 
     def __init__(self, store: TextStore, uses: TextStore, reload_every_s: float = 0.25):
-        """store: the text of the file; uses: stores the last use of each key."""
+        """store: stores the keys. uses: stores the last use of each key. reload_every_s: seconds between reloads."""
         self._store = store
         self._uses = uses
         self._reload_every_s = reload_every_s
@@ -70,10 +73,10 @@ class KeyFile:
         return True
 
     def reload(self) -> None:
-        """Reload the file if it changed. If this fails, keep the known keys.
+        """Reload the file if it changed. If reloading fails, keep the known keys.
 
-        A file that existed once counts as existing until the process restarts, so that deleting it does not open
-        access.
+        A file that existed once counts as existing until the process restarts. So deleting the file does not allow
+        access without keys.
         """
         try:
             text = self._store.read()
@@ -86,16 +89,19 @@ class KeyFile:
             log.error("Cannot reload the key file, the previous keys stay valid: %s", error)
 
     def current_keys(self) -> Sequence[Key]:
-        """Return the current keys. Raises LakeUnavailable or WrongSetting if they cannot be read."""
+        """Read the key file and return its keys. Raises LakeUnavailable or WrongSetting if it cannot be read."""
         return parse_keys(self._store.read())
 
     def last_uses_s(self) -> dict[str, float]:
-        """Return the approximate time of the last use by key id (s since 1970), as saved by all processes."""
+        """Return the time of the last use of each key by key id (s since 1970), as all processes have saved it.
+
+        The times are precise to USE_INTERVAL_S.
+        """
         found: dict[str, float] = json.loads(self._uses.read() or "{}")
         return {name: max(when, self.used.get(name, 0.0)) for name, when in (self.used | found).items()}
 
     def add_key(self, request: Key) -> tuple[Key, str]:
-        """Add a key with a new id and secret, and return the key and the secret, which is not stored.
+        """Add a key with a new id and a new secret. Returns the key and the secret; the file stores only its hash.
 
         Raises WrongSetting if the name already has MAX_KEYS_PER_NAME valid keys.
         """
@@ -129,9 +135,10 @@ class KeyFile:
     def _replace_keys(
         self, is_match: Callable[[Key], bool], replacement_of: Callable[[Key], Key | None]
     ) -> Sequence[Key]:
-        """Replace the matching keys and return the old ones.
+        """Replace the matching keys, and return them as they were before.
 
-        Without a match, write nothing, because a new file would end open access.
+        replacement_of: returns the new key for a matching key, None to remove the key. If no key matches, the file is
+        not written, because creating a key file would end access without keys.
         """
         old: list[Key] = []
 
@@ -152,13 +159,13 @@ class KeyFile:
         self._next_reload = 0.0  # the next request of this process sees the change
 
     def unsaved_uses(self) -> dict[str, float]:
-        """Return the uses to save by key id: the first one, then one per USE_INTERVAL_S."""
+        """Return the times of last use to save, by key id: the first use, and then at most one per USE_INTERVAL_S."""
         return {
             name: when for name, when in self.used.items() if when > self._saved_uses.get(name, 0.0) + USE_INTERVAL_S
         }
 
     def save_uses(self) -> None:
-        """Save the unsaved uses. A failure is only logged."""
+        """Save the times of last use that are not saved yet. If this fails, log the error and raise nothing."""
         fresh = self.unsaved_uses()
         self._saved_uses |= fresh
         try:
@@ -168,7 +175,7 @@ class KeyFile:
 
 
 def parse_keys(text: str | None) -> Sequence[Key]:
-    """Parse a key file. Raises WrongSetting, whose message does not quote the file."""
+    """Parse the text of a key file. Raises WrongSetting with a message that does not quote the text."""
     try:
         return _KEYS.validate_json(text) if text else ()
     except ValidationError as error:
@@ -185,14 +192,18 @@ def serialize_keys(keys: Sequence[Key]) -> str:
 
 NEVER = "never"
 UNASSIGNED = "unassigned"
-"""Shown as the owner of a key that no person owns: only administrators list and revoke it."""
+"""Owner to display for a key that no person owns. Only administrators can list and revoke such a key."""
 
 MAX_NAME_PREFIX = 80
 _NAME = re.compile(r"[\w.@+-][\w.@+ -]{0,98}")
 
 
 class KeyRequest(NamedTuple):
-    """A request for a new key. lasts: duration such as `90d`, or NEVER; datasets: empty for the namespaces."""
+    """A request for a new key.
+
+    lasts: how long the key is valid, such as `90d`, or NEVER. datasets: namespaces of datasets that the key may change;
+    empty means the same as `namespaces`.
+    """
 
     name: str
     roles: Sequence[Role]
@@ -202,7 +213,7 @@ class KeyRequest(NamedTuple):
 
 
 class KeyManager:
-    """Manages the keys of a file. Keys of the settings are only listed."""
+    """Manages the keys of a key file, and also lists the keys of the settings, which it cannot change."""
 
     def __init__(self, file: KeyFile, fixed: Sequence[Key], issuer: str | None = None):
         """Manage the keys of `file`. fixed: keys of the settings; issuer: default issuer of owners."""
@@ -211,14 +222,14 @@ class KeyManager:
         self._issuer = issuer
 
     def list_keys(self, caller: Caller) -> list[dict[str, Any]]:
-        """Return the keys without their hashes: all for an administrator, their own for a person."""
+        """Return the keys without their hashes: all keys for an administrator, and a person's own keys for a person."""
         used = self._file.last_uses_s()
         mine = [key for key in self._file.current_keys() if _may_manage(caller, key)]
         fixed = list(self._fixed) if caller.has_role("admin") else []
         return [_key_json(key, used.get(key.id) if key.id else None) for key in (*mine, *fixed)]
 
     def create_key(self, caller: Caller, request: KeyRequest) -> dict[str, Any]:
-        """Create a key. The answer contains the secret, which cannot be shown again.
+        """Create a key and return it with its secret, which cannot be shown again.
 
         Raises WrongQuestion if the caller may not create such a key. Only administrators and signed-in persons create
         keys; otherwise a stolen key could create another one before it is revoked.
@@ -255,7 +266,10 @@ class KeyManager:
         return {**_key_json(key, None), "key": secret}
 
     def revoke_keys(self, caller: Caller, id_or_name: str) -> list[dict[str, Any]]:
-        """Revoke the key with this id, or all keys with this name. Raises NotConfigured if the caller has none."""
+        """Revoke the key with this id, or all keys with this name, and return the revoked keys.
+
+        Raises NotConfigured if the caller may not revoke any such key.
+        """
         gone = self._file.remove_keys(lambda key: id_or_name in (key.id, key.name) and _may_manage(caller, key))
         if not gone:
             raise self._unknown_key_error(caller, id_or_name, "Remove it from the settings.")
@@ -291,7 +305,7 @@ class KeyManager:
 
 
 def _may_manage(caller: Caller, key: Key) -> bool:
-    """Return whether a caller may list and revoke a key. Only the identity counts, because names are not unique."""
+    """Return whether a caller may list and revoke a key. Owners are compared by identity, as names are not unique."""
     return caller.has_role("admin") or (
         caller.is_person and key.owner is not None and key.owner.is_same(caller.identity)
     )

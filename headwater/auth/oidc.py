@@ -1,4 +1,4 @@
-"""OIDC: verify tokens of an issuer such as Entra ID with its published keys, and sign people in at it.
+"""OIDC: verify tokens of an issuer such as Entra ID with its published keys, and sign people in at the issuer.
 
 The sign-in is the authorization code flow with PKCE (RFC 7636), state and nonce.
 """
@@ -37,13 +37,13 @@ SKEW_S = 60
 KEYS_FRESH_S = 3600.0
 KEYS_EXPIRE_S = 24 * 3600.0
 FETCH_INTERVAL_S = 30.0
-"""Minimum time between two requests for keys. Anybody can send unknown key ids; this limits their cost."""
+"""Minimum seconds between two requests for the issuer's keys. Anybody can send tokens with unknown key ids."""
 
 MAX_CACHED_TOKENS = 10_000
 MAX_TOKEN_CHARS = 16_000
 MAX_SUBJECT = 255
-"""Maximum length of `sub` (OpenID Connect Core 1.0, section 2). Longer ones are rejected, because a truncated `sub`
-could be the one of another person."""
+"""Maximum length of `sub` (OpenID Connect Core 1.0, section 2). Tokens with a longer `sub` are rejected, because a
+truncated `sub` could belong to another person."""
 _CLAIMS = ("roles", "groups", "scp", "scope")
 _TIMEOUT = httpx.Timeout(5.0)
 _WORDS: Mapping[str, Role] = {"read": "read", "write": "write", "admin": "admin"}
@@ -52,7 +52,7 @@ _WORDS: Mapping[str, Role] = {"read": "read", "write": "write", "admin": "admin"
 class Issuer(NamedTuple):
     """The issuer of tokens.
 
-    audience: accepted audiences; roles: maps values of the claims `roles`, `groups`, `scp` and `scope` to `read`,
+    audience: accepted audiences. roles: maps values of the claims `roles`, `groups`, `scp` and `scope` to `read`,
     `write`, `admin` or `write:NAMESPACE`.
     """
 
@@ -71,9 +71,10 @@ class ProviderMetadata(NamedTuple):
 
 
 class IssuerKeys:
-    """The keys of an issuer. They are fetched on demand, and stay valid for a day if the issuer does not answer.
+    """The keys of an issuer. They are fetched when needed, and stay valid for a day if the issuer does not respond.
 
-    `jwt.PyJWKClient` has neither property and blocks the event loop (docs/decisions/0126).
+    `jwt.PyJWKClient` is not used: it does not limit requests or keep keys like this, and it blocks the event loop
+    (docs/decisions/0126).
     """
 
     def __init__(self, url: str, client: httpx.AsyncClient):
@@ -85,7 +86,7 @@ class IssuerKeys:
         self._lock = asyncio.Lock()
 
     async def metadata(self) -> ProviderMetadata:
-        """Return the metadata of the issuer. Raises Retry if it does not answer or has another name."""
+        """Return the metadata of the issuer. Raises Retry if the issuer does not respond or reports another name."""
         if self._metadata is None:
             found = await _get_json(self._client, f"{self._url}/.well-known/openid-configuration")
             try:
@@ -100,10 +101,13 @@ class IssuerKeys:
         return self._metadata
 
     async def find_key(self, key_id: str) -> jwt.PyJWK | None:
-        """Return a key; None if unknown. Fetches the keys, at a limited rate, if the id is unknown or they are old."""
+        """Return the key with this id, None if the issuer has no such key.
+
+        If the id is unknown or the keys are old, fetches the keys at most once per FETCH_INTERVAL_S.
+        """
         if self._should_fetch(key_id):
             async with self._lock:
-                if self._should_fetch(key_id):  # another request may have fetched them in the meantime
+                if self._should_fetch(key_id):  # another request may have fetched the keys meanwhile
                     await self._fetch_keys()
         is_stale = time.monotonic() - self._fetched > KEYS_EXPIRE_S
         return None if is_stale else self._keys.get(key_id)
@@ -124,7 +128,7 @@ class IssuerKeys:
 
 
 class TokenVerifier:
-    """Verifies tokens, and caches the result until the token expires."""
+    """Verifies access tokens, and caches the result for each token until it expires."""
 
     def __init__(self, issuer: Issuer):
         self._issuer = issuer
@@ -199,7 +203,7 @@ def _claim_values(claims: Mapping[str, Any]) -> set[str]:
 
 
 def _parse_keys(found: Mapping[str, Any]) -> list[jwt.PyJWK]:
-    """Return the keys of a JSON Web Key Set that sign with an accepted algorithm; none if the issuer withdrew all."""
+    """Return the keys of a JSON Web Key Set that sign with an accepted algorithm. The set may be empty."""
     try:
         keys = jwt.PyJWKSet(found.get("keys", [])).keys
     except jwt.PyJWKSetError:
@@ -209,14 +213,15 @@ def _parse_keys(found: Mapping[str, Any]) -> list[jwt.PyJWK]:
 
 @cache
 def trusted_ssl_context() -> ssl.SSLContext:
-    """Return the trusted certificates. Cached, because loading them blocks the event loop for 50 ms."""
+    """Return an SSL context with the trusted certificates. Cached, because loading blocks the event loop for 50 ms."""
     return httpx.create_ssl_context()
 
 
 def issuer_client() -> httpx.AsyncClient:
-    """Return an HTTP client for rare requests to an issuer. It keeps no connections, so it need not be closed.
+    """Return an HTTP client for rare requests to an issuer. The client keeps no connections, so you need not close it.
 
-    It stores no cookies, so that a cookie of one person's sign-in is not sent with the next one's.
+    The client stores no cookies. Otherwise it would send a cookie from the sign-in of one person with the sign-in of
+    the next person.
     """
     limits = httpx.Limits(max_keepalive_connections=0)
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
@@ -239,9 +244,9 @@ _SIGN_IN_AGAIN = "Sign in again."
 
 
 class OidcClient(NamedTuple):
-    """Our registration at the issuer.
+    """The registration of this Headwater at the issuer.
 
-    redirect_url: our URL, ending in `/auth/callback`; secret: for a confidential client.
+    redirect_url: URL of this Headwater, ending in `/auth/callback`. secret: secret of a confidential client, else None.
     """
 
     client_id: str
@@ -250,7 +255,7 @@ class OidcClient(NamedTuple):
 
 
 class _PendingSignIn(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a sign-in that has started, stored in a sealed cookie. back: path to return to; until: expiry."""
+    """The state of a started sign-in, stored in a sealed cookie. back: path to return to; until: time of expiry."""
 
     state: str
     nonce: str

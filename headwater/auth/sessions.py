@@ -16,7 +16,7 @@ SIGN_IN_COOKIE = "headwater_signing_in"
 """Cookie with the state of a sign-in, from the redirect to the issuer until the callback."""
 
 SIGN_IN_TIMEOUT_S = 600
-"""Maximum duration of a sign-in at the issuer."""
+"""Maximum duration of a sign-in at the issuer, in seconds."""
 
 
 class _Session(msgspec.Struct, frozen=True, array_like=True):
@@ -37,12 +37,12 @@ class Sessions:
         self._secret = secret
 
     def seal(self, purpose: str, body: bytes) -> str:
-        """Return the encoded body with an HMAC that is valid for one purpose."""
+        """Return the encoded body with an HMAC. Only `unseal` with the same purpose accepts the HMAC."""
         text = base64.urlsafe_b64encode(body).rstrip(b"=").decode()
         return f"{text}.{self._hmac(purpose, text)}"
 
     def unseal(self, purpose: str, sealed: str) -> bytes | None:
-        """Return the sealed body; None if the HMAC is wrong or is for another purpose."""
+        """Return the body of a sealed text, None if its HMAC is wrong or belongs to another purpose."""
         text, _, mark = sealed.rpartition(".")
         if not text or not hmac.compare_digest(self._hmac(purpose, text).encode(), mark.encode()):
             return None
@@ -58,7 +58,7 @@ class Sessions:
         return self.seal(SESSION_COOKIE, msgspec.json.encode(session))
 
     def caller_from_cookies(self, cookies: str) -> Caller | None:
-        """Return the person of the session in a Cookie header; None if there is none or it has ended.
+        """Return the person whose session is in a Cookie header, None without a session or after its end.
 
         Sessions of older versions have no subject and are invalid.
         """

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except HeadwaterError as error:
         print_failure(error, as_json)
         sys.exit(3)
-    except typer.TyperException as error:  # wrong usage; typer raises it only with --json
+    except typer.TyperException as error:  # wrong usage; typer raises this error only with --json
         print_failure(error, as_json)
         sys.exit(error.exit_code)
     except (BrokenPipeError, typer.Abort):
@@ -45,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _choose_commands(given: Sequence[str]) -> typer.Typer:
-    """Return the commands to choose from.
+    """Return the command line with the commands that these arguments need.
 
     Commands that answer questions import the rules of lineage, which takes half a second of CPU. Simple commands
-    do not need them.
+    do not need the rules.
     """
     light = base_app()
     if given and given[0] in {"--version", *(each.name for each in light.registered_commands)}:

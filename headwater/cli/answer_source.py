@@ -37,7 +37,7 @@ class AnswerSource(Protocol):
 
 @contextmanager
 def open_answer_source(server: str | None, key: str | None, data: Path | None) -> Iterator[AnswerSource]:
-    """Open the source named on the command line, else the server in `HEADWATER_URL`, else the data folder."""
+    """Open the source named on the command line. The default is the server in `HEADWATER_URL`, else the data folder."""
     url = selected_server(server, data)
     if url:
         with closing(ServerClient(url, key, warn)) as answers:
@@ -54,7 +54,10 @@ def selected_server(server: str | None, data: Path | None) -> str | None:
 
 
 def print_answer(source: AnswerSource, question: Question, found: Any, printed: Callable[[Any], None]) -> None:
-    """Print an answer; raises WrongSetting if a server of another version sends an answer of another form."""
+    """Print an answer. Raises WrongSetting if a server of another version sends an answer with other members.
+
+    printed: prints the answer `found`.
+    """
     try:
         printed(found)
     except (LookupError, TypeError, AttributeError) as error:
@@ -64,7 +67,7 @@ def print_answer(source: AnswerSource, question: Question, found: Any, printed: 
 
 
 class DataFolder:
-    """The sources of answers in a data folder. Each property opens its source on first use."""
+    """The sources of answers in a data folder. Each property opens a source when it is first used."""
 
     def __init__(self, data: Path | None):
         """Read the settings. Raises WrongSetting if the folder does not exist."""
@@ -104,7 +107,7 @@ class DataFolder:
 
     @cached_property
     def freshness(self) -> "FreshnessMeter":
-        """The age of events that answers do not include yet. Without a log, no event can be waiting in it."""
+        """The meter of how far answers are behind. If the data folder has no log, no event can wait in the log."""
         from headwater.operations.runtime.event_log import log_exists
         from headwater.operations.runtime.index import open_freshness
 

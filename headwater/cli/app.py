@@ -111,7 +111,7 @@ def names(
 
 
 def _open_binding_lookup(data: Path | None) -> Any:
-    """Return the lookup of symlinks and renames; without a lake, it finds none."""
+    """Return the lookup of symlinks and renames in the lake. Without a lake, the lookup finds none."""
     from headwater.operations.runtime.data_folder import require_data_folder
     from headwater.operations.runtime.index import open_view_opener
     from headwater.questions.names import no_bindings

@@ -1,4 +1,4 @@
-"""The commands that do not import the rules of lineage at once: `up`, `demo`, `check` and `--version`."""
+"""The commands that start without importing the rules of lineage: `up`, `demo`, `check` and `--version`."""
 
 import sys
 from importlib.metadata import version
@@ -29,7 +29,7 @@ class GroupedCommands(TyperGroup):
 
 
 def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
-    """Return a command line with the commands of this module only. group: decides which commands there are."""
+    """Return a command line with only the commands of this module. group: class that lists and finds the commands."""
     app = typer.Typer(
         cls=group,
         help="Headwater ingests OpenLineage events without loss and answers column-level questions about lineage.",

@@ -133,7 +133,7 @@ def diff(
 
 
 def _read_moment(against: str) -> str | None:
-    """Return --against as a moment of the question, None for now."""
+    """Return the value of --against as a time parameter of the question, None for the present."""
     if against == "now":
         return None
     if against == "":
@@ -142,7 +142,7 @@ def _read_moment(against: str) -> str | None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file as UTF-8. Raises WrongSetting if its folder does not exist, or it cannot be written."""
+    """Write a text file in UTF-8. Raises WrongSetting if its folder does not exist or writing fails."""
     if not path.parent.is_dir():
         raise WrongSetting(
             f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or choose another."

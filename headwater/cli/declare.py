@@ -143,7 +143,11 @@ def _read_file(path: Path) -> bytes:
 def _select_withdrawn(
     known: "dict[str, ActiveDeclaration]", names: Sequence[str], wanted: Sequence[GivenDeclaration], folders: set[str]
 ) -> "list[ActiveDeclaration]":
-    """Return the declarations to withdraw: those with the names, and those of the folders that have no file there."""
+    """Return the active declarations to withdraw.
+
+    These are the declarations with the given names, and all declarations of the given folders without a file in
+    `wanted`.
+    """
     unknown = [name for name in names if name not in known]
     if unknown:
         existing = ", ".join(map(repr, sorted(known)[:20])) or "none"
@@ -174,7 +178,7 @@ def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]
 def _send_events(
     bodies: list[bytes], url: str | None, key: str | None, data: Path | None, source: AnswerSource
 ) -> None:
-    """Send events, and return when answers include them."""
+    """Send events, and wait until answers include them."""
     from headwater.operations.local.ingest import ingest_offline, send_bodies
 
     if url is None:
@@ -203,7 +207,7 @@ def _wait_until_visible(age_s: Callable[[], float]) -> None:
 
 
 def _write_yaml_files(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> None:
-    """Write declarations as YAML files, for the user to correct and to keep."""
+    """Write declarations as YAML files, which the user can correct and keep."""
     import yaml
 
     folder.mkdir(parents=True, exist_ok=True)

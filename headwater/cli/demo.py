@@ -77,7 +77,7 @@ def demo(
 
     with _folder(data) as folder:
         end = prepare_demo(folder)
-        prepared = ThreadPoolExecutor(1).submit(_prepare, end)  # while the server starts
+        prepared = ThreadPoolExecutor(1).submit(_prepare, end)  # runs while the server starts
         settings = demo_settings(folder, _PORT if port is None and _is_free(_PORT) else port or 0, end)
         open_page = browser and not leave and _is_interactive()
         status = run_headwater(settings, lambda url: _session(folder, url, end, prepared, started, open_page, leave))
@@ -86,7 +86,7 @@ def demo(
 
 @contextmanager
 def _folder(data: Path | None) -> Iterator[Path]:
-    """Give the folder for the data; remove a temporary one at the end."""
+    """Yield the folder for the data. If `data` is None, the folder is temporary and is deleted at the end."""
     if data:
         yield data.expanduser().resolve()
         return
@@ -185,13 +185,13 @@ def _is_free(port: int) -> bool:
 
 
 def _is_interactive() -> bool:
-    """Return whether a person can see a browser: a terminal, and on Linux a display."""
+    """Return whether a person can see a browser: standard output is a terminal and, on Linux, there is a display."""
     has_display = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.stdout.isatty() and has_display
 
 
 def _say(line: str) -> None:
-    """Print a line; ignores a closed pipe."""
+    """Print a line. Ignores a closed pipe."""
     with suppress(OSError):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()

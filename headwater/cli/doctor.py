@@ -71,9 +71,9 @@ def _own_url(settings: Settings | None) -> str:
 def _select_checks(
     client: ServerClient, settings: Settings | None, data: Path | None, since_us: int, *, is_chosen: bool
 ) -> "Iterator[Check]":
-    """Yield the checks of the data folder and of the server, or of what remains if no server responds.
+    """Yield the checks of the data folder and of the server. Without a server, yield the checks of the stopped folder.
 
-    is_chosen: whether the user named the server.
+    since_us: start of the period of the report (us, UTC). is_chosen: whether the user named the server.
     """
     from headwater.operations.diagnosis.finding import Check, error_finding
     from headwater.operations.diagnosis.machine import EMPTY, folder_checks, has_data, stopped_checks
@@ -104,7 +104,7 @@ def _select_checks(
 
 
 def _serves_folder(client: ServerClient, settings: Settings) -> bool:
-    """Return whether the server uses the data folder of the settings; True if it does not tell."""
+    """Return whether the server uses the data folder of the settings, True if it does not report its folder."""
     try:
         items = client.ask(routes.settings, {})["items"]
     except HeadwaterError:

@@ -40,7 +40,7 @@ def warn(text: str) -> None:
 
 
 def _error_members(error: Exception) -> dict[str, Any]:
-    """Return the members `error`, `field` and `fix`, the same as over HTTP."""
+    """Return the members `error`, `field` and `fix` of an error, as in the body of an HTTP error."""
     if isinstance(error, ServerRefusal):
         return dict(error.body)
     if isinstance(error, WrongQuestion | NotKnown | Behind):

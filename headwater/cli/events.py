@@ -90,7 +90,7 @@ _REJECTED = {
         ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message"),
     ),
 }  # fmt: skip
-"""Question, title and columns by the option --index."""
+"""Question, title and columns of the table, by the value of the option --index."""
 
 
 @app.command(epilog=example("headwater", "validate", "events.ndjson"))

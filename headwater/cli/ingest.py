@@ -79,7 +79,7 @@ def ingest(
         closing(retry_while_disk_full(opened, warn, time.sleep) if follow else opened()) as ledger,
         open_receiver(url, key) as ask,
         _progress_bar(shown=not as_json and sys.stderr.isatty()) as on_batch,
-        suppress(KeyboardInterrupt),  # the ledger contains everything that was acknowledged
+        suppress(KeyboardInterrupt),  # the ledger already contains all acknowledged events
     ):
         sender = BatchSender(ask, patience_s=patience_s, on_failure=warn)
         taker = FileIngester(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
@@ -95,7 +95,10 @@ def _default_state_folder() -> Path:
 
 
 def _claim_reader(settings: Settings) -> Callable[[bytes], bytes]:
-    """Return the reader of claims: large bodies that event hub records refer to. Opens storage lazily."""
+    """Return a function that reads a large body (claim) to which an event hub record refers.
+
+    The first call opens the storage.
+    """
     from headwater.operations.runtime.storage import open_claims
 
     return lambda key: open_claims(settings).get(key)
@@ -103,7 +106,7 @@ def _claim_reader(settings: Settings) -> Callable[[bytes], bytes]:
 
 @contextmanager
 def _progress_bar(*, shown: bool) -> Iterator[Callable[["IngestReport"], None]]:
-    """Show the progress, and handle SIGTERM like Ctrl-C."""
+    """Yield a function that updates the progress bar. Handle SIGTERM like Ctrl-C. shown: whether to show the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -43,7 +43,7 @@ _HEADERS = {
     "former.name": "former location of",
     "former.since": "since",
 }
-"""`masked` describes the path, not the column: upstream, a source in plain text may be behind a step that masks."""
+"""Headers of columns by path. `masked` describes the path: upstream of a masking step, the column itself is plain."""
 
 _DIFF = ("change", "from", "to", "type", "masked", "job")
 _STOPS = {
@@ -247,7 +247,7 @@ def _print_reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
 
 
 def _column_if_any(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
-    """Return the member if any item has a value for it."""
+    """Return a tuple with the member if any item has a value for it, else an empty tuple."""
     return (member,) if any(item.get(member) for item in items) else ()
 
 

@@ -24,7 +24,7 @@ app = typer.Typer()
 
 
 class FailOn(StrEnum):
-    """The outcomes that exit with status 1."""
+    """The outcomes with which `plan` exits with status 1."""
 
     BREAKS = "breaks"
     MAY_BREAK = "may-break"

@@ -1,7 +1,7 @@
 """Print answers as tables, CSV or JSON.
 
-A table that is wider than the terminal abbreviates the common prefix of names, and wraps long names, which keep their
-ends.
+If a table is wider than the terminal, the common prefix of names is abbreviated. Long names are wrapped, and their ends
+stay visible.
 """
 
 import csv
@@ -30,7 +30,7 @@ Arguments = Mapping[str, Any]
 """The arguments of a command by Python parameter name."""
 
 AnswerPrinter = Callable[[Any, bool, Arguments], None]
-"""Prints an answer (answer, as JSON?, arguments), and exits if the status is not 0."""
+"""Prints an answer (answer, whether to print JSON, arguments), and exits if the exit status is not 0."""
 
 WIDE: ContextVar[bool] = ContextVar("wide", default=False)
 """Whether to show full names regardless of the width of the terminal."""
@@ -46,10 +46,10 @@ _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _UNLIMITED_WIDTH = 1_000_000
 _MIN_WIDTH = 20
 _NAMES = ("name", "namespace", "dataset", "column")
-"""Ends of paths whose values are printed on one line, with line breaks escaped."""
+"""Last parts of the paths whose values are printed on one line, with escaped line breaks."""
 
 _LIST_MEMBERS = ("totalCount", "truncated", "next", "choices")
-"""Members of a list answer that `any_answer` does not print as values."""
+"""Members of a list answer that `any_answer` does not print."""
 
 _MIN_COLUMN_WIDTH = 18
 """Columns shrink to this width before any column becomes narrower."""
@@ -69,7 +69,7 @@ _PART = re.compile(r"[^/.:#_-]*[/.:#_-]*(?<=.)")
 
 
 def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
-    """Print a value as JSON, or what `made` returns: a rich renderable or text."""
+    """Print a value as JSON, or else the result of `made`, a rich renderable or text."""
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
@@ -85,7 +85,10 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
 
 
 def _table_width() -> int | None:
-    """Return the maximum width of a table; None is unlimited, for --wide and for a file or pipe without COLUMNS."""
+    """Return the maximum width of a table in characters, None for no limit.
+
+    There is no limit with --wide, and for a file or pipe if the variable COLUMNS is not set.
+    """
     if WIDE.get():
         return None
     from rich.console import Console
@@ -125,8 +128,8 @@ def table(
 
     If all datasets have the same namespace, it is in the title; otherwise each name includes its namespace.
 
-    columns: dotted paths into an item, or ITSELF. Columns without any value are omitted.
-    headers: headers that differ from the path.
+    columns: dotted paths of the values in an item, or ITSELF. Columns without any value are omitted.
+    headers: header by path, for headers that differ from the path.
     """
     from rich.table import Column, Table
 
@@ -277,7 +280,7 @@ def _widest_line(head: str, column: Sequence[str]) -> int:
 
 
 def _common_prefix(column: Sequence[str]) -> str:
-    """Return the common prefix of the names in a column, up to a separator. Empty if it saves little."""
+    """Return the common prefix of the names in a column, up to a separator. Empty if abbreviating it saves little."""
     names = {cell for cell in column if cell}
     if len(names) < 2 or any(map(_TIME_OR_ID.match, names)):
         return ""
@@ -288,7 +291,7 @@ def _common_prefix(column: Sequence[str]) -> str:
 
 
 def _shrink_widths(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Shrink the widest columns first until the sum of the widths fits."""
+    """Return smaller widths with a sum of at most `room`. The widest columns shrink first. least: minimum widths."""
     found = list(widths)
     while sum(found) > room:
         most = max(range(len(found)), key=lambda each: found[each] if found[each] > least[each] else -1)
@@ -306,7 +309,7 @@ def _wrap_names(column: Sequence[str], width: int) -> tuple[str, ...]:
 
 
 def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
-    """Wrap a name at its separators, and keep the last lines of a long one. most: number of lines, None for all."""
+    """Wrap a name at its separators. If it has more than `most` lines, keep the last ones. most: None for all lines."""
     if "\n" in cell or cell_len(cell) <= width:
         return cell
     lines = [""]
@@ -322,7 +325,7 @@ def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
 
 
 def _split_word(part: str, width: int) -> Iterator[str]:
-    """Split a part without separators into pieces that fit."""
+    """Split a part of a name that has no separators into pieces of at most `width` characters."""
     while cell_len(part) > width:
         fits = max(1, sum(size <= width for size in accumulate(map(cell_len, part))))
         yield part[:fits]

@@ -37,7 +37,8 @@ def command(
 
     shown: prints the answer; None prints any shape. also: text that `--help` adds to the description of the question.
     arguments: parameters to pass by position. Required parameters are positional, too, unless they are in `options`.
-    joined: parameters of several words. The ends of a path are two positional arguments, `DATASET#COLUMN`.
+    joined: parameters that may consist of several words. The ends of a path are two positional arguments,
+    `DATASET#COLUMN`.
     """
     printed = shown or any_answer(str(question.called).capitalize())
     asked = [each for each in question.parameters if each.key not in _PATH_ENDS]
@@ -96,9 +97,9 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
 
 
 class AllCommands(GroupedCommands):
-    """The built-in commands, and those of questions that installed packages add.
+    """The built-in commands, and the commands of questions that installed packages add.
 
-    Help, completion and an unknown command need the latter; other commands do not import them.
+    The installed packages are imported only for help, completion and commands that are not built in.
     """
 
     _has_installed = False

@@ -129,7 +129,7 @@ def _failing_kinds(fail_on: list[str] | None) -> tuple[str, ...]:
 
 
 def _token_lookup(settings: Settings) -> Callable[[str], str | None]:
-    """Return a lookup of tokens by variable. If FABRIC_TOKEN is not set, use the token of the signed-in identity."""
+    """Return a function that returns the token in a variable. Without FABRIC_TOKEN, it uses the signed-in identity."""
     from headwater.operations.fabric.client import fabric_access_token
 
     return lambda name: os.environ.get(name) or (fabric_access_token(settings) if name == "FABRIC_TOKEN" else None)

@@ -17,13 +17,13 @@ from headwater.common.server_address import LOCAL, server_address
 from headwater.questions.declaring import Question
 
 RETRY_FOR_S = 10.0
-"""How long to retry while the server answers 503 with a Retry-After header."""
+"""Seconds to retry while the server answers 503 with a Retry-After header."""
 
 MAX_BYTES = 256 << 20
-"""Largest decompressed answer. JSON of this size takes about 2 GB as Python objects."""
+"""Maximum decompressed size of an answer in bytes. JSON of this size takes about 2 GB as Python objects."""
 
 TIMEOUT_S = 300.0
-"""A question about the past may take minutes before the answer starts. The limit applies to each part of the answer."""
+"""Seconds to wait for each part of an answer. A question about the past may take minutes before its answer starts."""
 
 _CONNECT_S = 10.0
 
@@ -31,12 +31,12 @@ _KEY = "Pass the key with --key or HEADWATER_KEY."
 
 
 def configured_server(server: str | None) -> str | None:
-    """Return the URL of --server, else of `HEADWATER_URL`, else None."""
+    """Return the URL in --server, by default in the variable `HEADWATER_URL`, None if both are missing."""
     return server or os.environ.get("HEADWATER_URL") or None
 
 
 def server_or_local(server: str | None) -> str:
-    """Return the URL of --server, else of `HEADWATER_URL`, else of the Headwater on this machine."""
+    """Return the URL in --server, by default in `HEADWATER_URL`, else the URL of a Headwater on this machine."""
     return configured_server(server) or LOCAL
 
 
@@ -91,7 +91,7 @@ class ServerClient:
         return self._client.stream("GET", f"{BASE}/{place}", headers=dict(headers), timeout=timeout)
 
     def readiness(self) -> Mapping[str, Any]:
-        """Return the answer of `/health/ready`, whatever its status. Raises Retry or WrongSetting like `ask`."""
+        """Return the answer of `/health/ready`, with any HTTP status. Raises Retry or WrongSetting like `ask`."""
         answer, body = self._send("GET", "/health/ready", {})
         found = self._decode(answer, body)
         if not isinstance(found, dict) or "components" not in found:
@@ -99,7 +99,7 @@ class ServerClient:
         return found
 
     def version(self) -> str | None:
-        """Return the version of the server; None if it does not report one, for example without a valid key."""
+        """Return the version of the server, None if the server does not report it, for example without a valid key."""
         try:
             answer, body = self._send("GET", "/openapi.json", {})
             return str(self._decode(answer, body)["info"]["version"])

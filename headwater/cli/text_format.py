@@ -7,7 +7,7 @@ Member = Mapping[str, Any]
 
 
 def as_text(value: Any, *, whole: bool = False) -> str:
-    """Return a value of an answer as text, empty for None. whole: include the namespaces of datasets."""
+    """Return a value of an answer as text, empty for None. whole: whether to include the namespaces of datasets."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -30,9 +30,9 @@ def transformation_text(transformation: Member) -> str:
 
 
 def dataset_text(thing: Member, *, whole: bool = False) -> str:
-    """Return a dataset or column as `DATASET#COLUMN`, by its display name if it has one.
+    """Return a dataset as `DATASET` or a column as `DATASET#COLUMN`, with the display name if there is one.
 
-    whole: include the namespace.
+    whole: whether to include the namespace.
     """
     column, display = thing.get("column"), thing.get("display_name")
     name = display or f"{thing['namespace']}/" * whole + thing["dataset"]
@@ -40,7 +40,7 @@ def dataset_text(thing: Member, *, whole: bool = False) -> str:
 
 
 def step_text(thing: Member, *, whole: bool = False) -> str:
-    """Return a column with the step that leads to it."""
+    """Return a column as text, with the step of the path that leads to the column."""
     via = thing["via"]
     name, job = dataset_text(thing, whole=whole), escape(via["job"]["name"])
     return f"{name} by {job}: {transformation_text(via['transformation'])}"

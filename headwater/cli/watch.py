@@ -23,7 +23,7 @@ from headwater.questions import definitions
 app = typer.Typer()
 
 RECONNECT_AFTER_S = 45.0
-"""Reconnect after this time without data: three heartbeats of the server."""
+"""Seconds without data after which to reconnect. The server sends three heartbeats in this time."""
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0

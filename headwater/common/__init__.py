@@ -1,1 +1,1 @@
-"""Helpers without knowledge of lineage: errors, settings' values, paging, atomic files."""
+"""Helpers without knowledge of lineage: errors, setting values, paging, atomic files."""

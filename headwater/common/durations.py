@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from headwater.common.errors import WrongSetting
 
 CLOCK_SLACK_S = 5.0
-"""Difference between the clocks of two machines that is usual without synchronization faults."""
+"""The largest clock difference (seconds) between two machines that does not count as a synchronization fault."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MAX_S = 100 * 365 * 86400.0
-"""A longer duration is a typing mistake, and would overflow dates."""
+"""The longest accepted duration, 100 years. A longer one is a typing mistake and would overflow dates."""
 
 
 def parse_duration_s(text: str) -> float:
     """Parse a duration such as `250ms`, `30s`, `30`, `5m`, `1h` or `2d`, and return its seconds.
 
-    Raises WrongSetting if it is not a duration, is not positive, or is longer than a hundred years.
+    A number without a unit is in seconds. Raises WrongSetting if the text is not a duration, is not positive, or is
+    longer than a hundred years.
     """
     unit = next((unit for unit in _UNITS if text.endswith(unit)), "")
     try:
@@ -32,9 +33,10 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_since(text: str | None) -> Callable[[], int]:
-    """Parse a date, a time, or an age such as `2d`. The returned function gives it in microseconds since 1970, UTC.
+    """Parse a date, a time, or an age such as `2d`, and return a function that returns the point in time.
 
-    An age is relative to the time of each call. None means 0. Raises WrongSetting for other texts.
+    The function returns microseconds since 1970 (UTC). For an age, it subtracts the age from the current time at each
+    call. For `text` None, it returns 0. Raises WrongSetting for other texts.
     """
     if text is None:
         return lambda: 0

@@ -9,7 +9,7 @@ class HeadwaterError(Exception):
 
 
 class GiveUp(HeadwaterError):
-    """The same call can never succeed. Report the error, quarantine the event, or change the setting."""
+    """Repeating the same call cannot succeed. Report the error, quarantine the event, or change the setting."""
 
 
 class Retry(HeadwaterError):
@@ -20,7 +20,8 @@ class InvalidEvent(GiveUp):
     """A body is not an OpenLineage event, or the event cannot be stored. Quarantine it; do not retry.
 
     reason: a short name for metrics, such as `not_json`.
-    field: dotted path of the first invalid part, None for the whole body.
+    what: what is wrong. fix: what the sender should do. field: dotted path of the first invalid part, or None if the
+    fault concerns the whole body.
     """
 
     def __init__(self, reason: str, what: str, fix: str, field: str | None = None) -> None:
@@ -43,7 +44,7 @@ class NotKnown(GiveUp):
     """A name is unknown. The message suggests similar names."""
 
     def __init__(self, what: str, asked: str, nearest: Sequence[str], hint: str = "", note: str = "") -> None:
-        """hint: what to do if no name is similar; note: a sentence that is always appended."""
+        """hint: what to do if no name is similar; note: a sentence that is always appended to the message."""
         near = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else f"There is no similar name. {hint}".strip()
         super().__init__(f"No {what} {asked[:200]!r}. {near} {note}".rstrip())
         self.nearest = list(nearest)
@@ -80,7 +81,10 @@ class Behind(Retry):
     """
 
     def __init__(self, unknown: str, where: str, seconds: float, nearest: Sequence[str] = ()) -> None:
-        """unknown: the message without waiting events; where: `log` or `lake`, where the oldest event waits."""
+        """unknown: the message for the case that no events wait.
+
+        where: the place of the oldest waiting event, `log` or `lake`.
+        """
         super().__init__(
             f"{unknown} This may change: answers are behind by {seconds:.1f} s, the age of the oldest event that waits "
             f"in the {where}."
@@ -90,7 +94,7 @@ class Behind(Retry):
 
 
 class LogUnavailable(Retry):
-    """The event log cannot be written or read now. The events of the call were not acknowledged."""
+    """The event log cannot be written or read now. The events of the failed call were not acknowledged."""
 
 
 class LogMissing(LogUnavailable):
@@ -113,4 +117,4 @@ class NotBuilt(LakeUnavailable):
 
 
 class IndexUnreadable(LakeUnavailable):
-    """The file of the index cannot be read. Its writer replaces it, and readers open the new file."""
+    """The index file cannot be read. The process that writes it replaces the file, and readers open the new file."""

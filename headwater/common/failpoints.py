@@ -1,7 +1,7 @@
 """Named places in the code where crash tests kill or halt the process.
 
-`HEADWATER_FAILPOINT=name:n,other:m` kills the process the n-th time it reaches `name`, or the m-th time it reaches
-`other`. `name:halt` stops the process at the first time, until it receives SIGCONT.
+`HEADWATER_FAILPOINT=name:n,other:m` kills the process when it reaches `name` for the n-th time, or `other` for the m-th
+time. `name:halt` stops the process when it first reaches `name`, until it receives SIGCONT.
 """
 
 import os

@@ -23,7 +23,7 @@ import certifi
 from headwater.common.errors import Retry, WrongSetting
 
 READ_BYTES = 1 << 20
-"""Bytes that are read of a response by default; the rest is not read."""
+"""The default maximum of response bytes to read. Further bytes are not read."""
 _CONNECT_S = 10.0
 _PART = 1 << 16
 
@@ -37,7 +37,10 @@ class HttpAnswer(NamedTuple):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Read from a socket until a deadline; a timeout of the socket itself restarts with every byte."""
+    """Read from a socket until a deadline.
+
+    The timeout of the socket alone is not enough: it restarts with every read.
+    """
 
     def __init__(self, connection: Any, raw: Any, left_s: Callable[[], float]) -> None:
         super().__init__()
@@ -59,7 +62,7 @@ class _DeadlineReader(io.RawIOBase):
 
 
 class _DeadlineResponse(HTTPResponse):
-    """A response whose headers and body must arrive before a deadline."""
+    """A response that must arrive completely, with headers and body, before a deadline."""
 
     def __init__(self, connection: Any, *given: Any, left_s: Callable[[], float], **named: Any) -> None:
         super().__init__(connection, *given, **named)
@@ -67,10 +70,10 @@ class _DeadlineResponse(HTTPResponse):
 
 
 class PersistentConnection:
-    """For one thread; it connects at the first request, and again after a fault."""
+    """A connection for one thread. It connects at the first request, and connects again after a fault."""
 
     def __init__(self, url: str, *, timeout_s: float, context: ssl.SSLContext) -> None:
-        """timeout_s: for one request with its response. Raises WrongSetting for a proxy that cannot be used."""
+        """timeout_s: seconds for one request with its response. Raises WrongSetting if a proxy variable is invalid."""
         self._url = url
         self._timeout_s = timeout_s
         parts = urlsplit(url)
@@ -94,7 +97,7 @@ class PersistentConnection:
     ) -> HttpAnswer:
         """Make one request and read at most `max_bytes` bytes of the response.
 
-        Raises Retry without a complete response, WrongSetting for invalid headers.
+        Raises Retry if no complete response arrives, and WrongSetting if the headers are invalid.
         """
         self._until = time.monotonic() + self._timeout_s
         try:
@@ -114,7 +117,11 @@ class PersistentConnection:
         return found
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bool:
-        """Send a request; returns whether the server read all of it. If it hangs up early, its response may say why."""
+        """Send a request and return whether it was sent completely.
+
+        False means that the server closed the connection early. The server may still have sent a response that explains
+        why.
+        """
         length = {} if body is None else {"content-length": str(len(body))}
         try:
             self._connection.request(
@@ -128,7 +135,10 @@ class PersistentConnection:
         return True
 
     def _body_parts(self, body: bytes) -> Iterator[bytes]:
-        """Yield a body in parts and set the remaining time for each: TLS applies the timeout to every write."""
+        """Yield a body in parts, and before each part set the socket timeout to the remaining time.
+
+        Parts are needed because TLS applies the socket timeout to each write separately.
+        """
         for begin in range(0, len(body), _PART):
             self._connection.sock.settimeout(self._remaining_s())
             yield body[begin : begin + _PART]
@@ -143,7 +153,7 @@ class PersistentConnection:
         self._connection.close()
 
     def _connect_if_closed(self) -> None:
-        """Connect, unless the connection is still open: if it is readable now, the server has closed it."""
+        """Connect, unless the connection is still open. If an idle connection is readable, the server has closed it."""
         if (socket := self._connection.sock) is not None:
             poll = select.poll()
             poll.register(socket, select.POLLIN)
@@ -156,13 +166,14 @@ class PersistentConnection:
 
 _PORTS = {"http": 80, "https": 443}
 _OWN_TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Variables that name trusted certificates, as in OpenSSL."""
+"""Environment variables that name trusted certificates, as in OpenSSL."""
 
 
 def ssl_context(ca: str | None = None) -> ssl.SSLContext:
-    """Return the TLS context that checks certificates: by a file, else the environment's, else the public ones.
+    """Return a TLS context that checks server certificates.
 
-    Raises WrongSetting if the file cannot be used.
+    ca: path of a file with trusted certificates. If it is None, the context trusts the certificates that SSL_CERT_FILE
+    or SSL_CERT_DIR name, or else the public certificate authorities. Raises WrongSetting if the file cannot be used.
     """
     public = None if any(map(os.environ.get, _OWN_TRUST)) else certifi.where()
     try:
@@ -180,7 +191,7 @@ def _read_body_start(answer: HTTPResponse, max_bytes: int) -> bytes:
 
 
 def _find_proxy(parts: SplitResult) -> SplitResult | None:
-    """Return the proxy for an address from HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
+    """Return the proxy for an address, or None. Reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
     if not named or proxy_bypass(parts.netloc):
@@ -201,7 +212,10 @@ def _proxy_authorization(proxy: SplitResult) -> dict[str, str]:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float:
-    """Return the seconds in a Retry-After header (RFC 9110: seconds or a date), 0 without one."""
+    """Return the seconds to wait by the Retry-After header (RFC 9110: seconds or a date).
+
+    Without a valid header, return 0.
+    """
     text = headers.get("retry-after", "").strip()
     if text.isdecimal() and len(text) < 10:
         return float(text)

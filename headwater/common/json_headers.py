@@ -1,4 +1,4 @@
 """HTTP headers of JSON responses."""
 
 ANSWER_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
-"""They prevent caching and content sniffing."""
+"""Headers that prevent caching and content sniffing."""

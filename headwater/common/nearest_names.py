@@ -12,7 +12,10 @@ NEAREST = 5
 
 _MIN_SIMILARITY = 0.5
 _LAST_PART, _WORD = 0.95, 0.7
-"""Similarity of names with equal last parts, and of a last part that contains the given word. Equal names have 1."""
+"""Weights of two comparisons: of last parts, and of one word with a word of a last part.
+
+The comparison of whole names has weight 1.
+"""
 
 _MIN_SUBSTRING = 3
 """Minimum length of a text to match as a substring; shorter texts occur in too many names."""
@@ -26,7 +29,7 @@ def words_of(text: str) -> list[str]:
 
 
 def distinct_words(text: str) -> set[str]:
-    """Return the distinct words of a name. The path of a nested column repeats few words often."""
+    """Return the distinct words of a name, casefolded. The path of a nested column repeats a few words many times."""
     return {word.casefold() for word in set(_WORDS.findall(text))}
 
 
@@ -41,9 +44,11 @@ def count_typos(asked: str, known: str, most: int) -> int:
 def nearest_names(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
     """Return the known names most similar to `asked`, best first. Case is ignored.
 
-    `/`, `.` and `:` separate the parts of a name. The similarity is the best of comparing whole names, as many last
-    parts as `asked` has, and only the last part. A single word is also compared with each word of the last part, and a
-    last part that contains the one of `asked` is similar, too. least: minimum similarity; 1 is equality.
+    `/`, `.` and `:` separate the parts of a name. Three comparisons are made, and the best similarity counts: of the
+    whole names, of only as many last parts as `asked` has, and of only the last part. If the last part of `asked` is a
+    single word, it is also compared with each word of a known last part. A known last part that contains the last part
+    of `asked` has at least the similarity `least`.
+    least: the minimum similarity of the returned names; 1 means equality.
     """
     names = sorted(known)
     texts = [_with_slashes_for_dots(name).casefold() for name in names]
@@ -85,9 +90,10 @@ def _update_scores(
     *,
     indexes: Sequence[int] = (),
 ) -> None:
-    """Update the best similarity of each name.
+    """Raise the score of each name to its similarity with `asked`, times `weight`, if that is higher.
 
-    indexes: indexes of the names that the texts belong to, if they differ.
+    scores: maps the index of a name to its best similarity; updated in place. indexes: the index of the name that each
+    text belongs to. If `indexes` is empty, the texts have the same indexes as the names.
     """
     cutoff = min(least / weight, 1.0)
     for _, score, at in extract(asked, texts, scorer=OSA.normalized_similarity, score_cutoff=cutoff, limit=None):

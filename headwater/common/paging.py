@@ -1,7 +1,7 @@
 """Sort lists and split them into pages.
 
-A cursor contains the sort keys of a row, not its number. Rows that are added or removed before it do not shift the
-following pages.
+A cursor contains the sort keys of a row, not its number. So rows that are added or removed on earlier pages do not
+shift the following pages.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -23,14 +23,15 @@ _Rank = tuple[int, str | float]
 K = TypeVar("K")
 R = TypeVar("R")
 SortedRow = tuple[_Rank, tuple[_Rank, ...], R]
-"""A row with its sort keys: the rank of the sorted column, and the tie breakers."""
+"""The rank of the sorted column, the ranks of the tie breakers, and the row."""
 
 
 class ListPage(NamedTuple):
     """A request for a page of a list.
 
-    text: only rows with this text in a name, case-insensitively; sort: a member, with a leading `-` in descending
-    order, None for the default order; cursor: `next` of the previous page; limit: rows per page.
+    text: return only rows that contain this text in a name, ignoring case; None returns all rows. sort: the column to
+    sort by, with a leading `-` for descending order; None means the default order. cursor: `next` of the previous page,
+    or None for the first page. limit: maximum number of rows per page.
     """
 
     text: str | None = None
@@ -45,7 +46,11 @@ class ListPage(NamedTuple):
 
 
 class PageOrder(NamedTuple, Generic[K]):
-    """The order of a page. key: the sorted column; after: sort keys of the last row of the previous page."""
+    """The order of a page.
+
+    sort: the column name as requested, with a leading `-` for descending order. key: the column to sort by. after: the
+    sort keys of the last row of the previous page, or None for the first page.
+    """
 
     sort: str
     key: K
@@ -63,14 +68,18 @@ class ListOrder(Generic[K]):
     """The columns that a list can be sorted by."""
 
     def __init__(self, name: str, columns: Mapping[str, K], default_sort: str, ties: int):
-        """name: name of the list; cursors of other lists are rejected. default_sort: `sort` if a request has none.
+        """name: name of the list; cursors of other lists are rejected.
 
-        ties: number of tie breakers, which make the sort keys of a row unique.
+        columns: maps each column name to what the list sorts by. default_sort: the order that applies if a request has
+        no `sort`. ties: number of tie breakers, which make the sort keys of a row unique.
         """
         self._name, self.columns, self._default_sort, self._ties = name, columns, default_sort, ties
 
     def page_order(self, page: ListPage) -> PageOrder[K]:
-        """Return the order of a page. Raises WrongQuestion for an unknown member or a cursor of another list."""
+        """Return the order of a page.
+
+        Raises WrongQuestion for an unknown column or a cursor of another list or order.
+        """
         sort = page.sort or self._default_sort
         column = sort.removeprefix("-")
         if column not in self.columns:
@@ -116,8 +125,8 @@ class PageInfo(TypedDict):
 class ResultPage(NamedTuple, Generic[R]):
     """A page of a list.
 
-    total: rows on all pages; next: cursor of the next page, None on the last page; is_partial: the search stopped at a
-    limit, so there may be more rows.
+    total: number of rows on all pages. next: cursor of the next page, or None on the last page. is_partial: whether the
+    search stopped at a limit, so that there may be more rows.
     """
 
     rows: list[R]
@@ -144,9 +153,9 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         ties: int,
         texts: Callable[[R], Iterable[str | None]] | None = None,
     ):
-        """tie: the tie breakers of a row; they always sort in ascending order.
+        """tie: returns the tie breakers of a row, which always sort in ascending order.
 
-        texts: the texts of a row to search; by default those among its tie breakers.
+        texts: returns the texts of a row to search; by default, the tie breakers that are texts are searched.
         """
         super().__init__(name, columns, default_sort, ties)
         self._tie, self._texts = tie, texts
@@ -156,7 +165,7 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         return self.page_from_sorted(self.sorted_rows(rows, page), page)
 
     def sorted_rows(self, rows: Iterable[R], page: ListPage) -> list[SortedRow[R]]:
-        """Return all rows that contain the text of the page, in the order of the page."""
+        """Return all rows that contain the requested text, in the requested order, with their sort keys."""
         order, text = self.page_order(page), page.folded_text
         sorted_rows = [
             (_ranked(order.key(row)), tuple(map(_ranked, self._tie(row))), row)

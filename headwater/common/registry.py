@@ -30,9 +30,9 @@ class Registry(Generic[P]):
     def __init__(self, kind: str, group: str, built_in: Mapping[str, str], check: Callable[[str, Any], P]) -> None:
         """Register the built-in parts without importing them.
 
-        kind: for messages. group: of the entry points. built_in: name to `module` or `module:attribute`.
-        check: receives the name and the imported object, and returns the part. Raises ValueError with what is wrong
-        and how to correct it.
+        kind: what a part is, for messages. group: the group of entry points to read. built_in: maps the name of a part
+        to `module` or `module:attribute`. check: receives the name and the imported object, and returns the part. It
+        raises ValueError, with the fault and its correction, if the object is not a valid part.
         """
         self.built_in = dict(built_in)
         self._kind = kind
@@ -44,7 +44,7 @@ class Registry(Generic[P]):
         self._is_read = False
 
     def get(self, name: str) -> P | None:
-        """Return a part, None if the name is unknown. Raises WrongSetting for a broken part of another package."""
+        """Return a part, or None if the name is unknown. Raises WrongSetting for a broken part of another package."""
         if name in self.built_in:
             return self._check(name, _load(self.built_in[name]))
         self._read_entry_points()
@@ -61,7 +61,8 @@ class Registry(Generic[P]):
     def installed(self, objection: Callable[[P], str | None] = lambda _: None) -> Installed[P]:
         """Return the parts of other packages. A broken part becomes a problem and does not affect the others.
 
-        objection: returns why a valid part cannot be used, and how to correct that; None if it can.
+        objection: receives a valid part. It returns None if the part can be used, or else the reason why it cannot be
+        used, with the correction.
         """
         self._read_entry_points()
         parts: dict[str, P] = {}

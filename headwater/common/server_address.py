@@ -8,7 +8,7 @@ LOCAL = "http://127.0.0.1:5000"
 
 
 def server_address(url: str) -> str:
-    """Return a URL without a slash at its end. Raises WrongSetting if it is not an http or https URL."""
+    """Return a server URL without a trailing slash. Raises WrongSetting if it is not an http or https URL."""
     fix = f"Write it like {LOCAL}."
     try:
         parts = urlsplit(url)

@@ -203,7 +203,7 @@ def is_transient(error: BaseException) -> bool:
 
 @contextmanager
 def transient_faults_as_retry(doing: str) -> Iterator[None]:
-    """Raise Retry for transient disk errors. doing: the failed action for the message, such as `save the ledger`."""
+    """Raise Retry for transient disk errors. doing: the action for the message, such as `save the ledger`."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -213,9 +213,10 @@ def transient_faults_as_retry(doing: str) -> Iterator[None]:
 
 
 def explain(error: BaseException, setting: str) -> str:
-    """Return the cause and the fix of an error as `cause. Fix.`, in one line.
+    """Return the cause and the fix of a storage error in one line, as `cause. Fix.`.
 
-    setting: the setting that contains the location. Unknown errors are quoted without secrets and URL queries.
+    setting: name of the setting that contains the storage location, for the fix. Errors without a known cause are
+    quoted without secrets and URL queries.
     """
     text = str(error)
     if unread := _INVALID_OPTION.search(text):

@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
 
 
 def option_seconds(text: str) -> float | None:
-    """Parse a duration of a storage option, such as `15s` or `1m 30s`, and return its seconds; None if invalid."""
+    """Parse a duration such as `15s` or `1m 30s` of a storage option. Return its seconds, or None if it is invalid."""
     parts, at = [], 0
     while match := _PART.match(text, at):
         unit = _UNITS.get(match[2], match[2])

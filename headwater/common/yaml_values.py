@@ -10,7 +10,10 @@ _FAULTS = (ValueError, LookupError, AttributeError, TypeError, OverflowError)
 
 
 def construct_value(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
-    """Return the value of a node. Raises MarkedYAMLError at an invalid scalar. loader: a safe loader."""
+    """Return the value of a node. Raises MarkedYAMLError with the position of the first invalid scalar.
+
+    loader: a class such as `yaml.SafeLoader`.
+    """
     try:
         return loader("").construct_document(node)
     except _FAULTS:

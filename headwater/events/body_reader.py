@@ -1,4 +1,4 @@
-"""Parses event bodies and computes their digests. Caches the results for facets and datasets that recur."""
+"""Parses event bodies and computes their digests. Caches the results of facets and datasets, because they recur."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHAPES_BYTES = 4 << 20
-"""Cache size for the keys of shapes: about 15,000 keys of 300 bytes."""
+"""Maximum bytes of shape keys per cache generation: about 15,000 keys of 300 bytes."""
 
 _UNKNOWN_BROKER = "kafka://null:-1"
 """The namespace that OpenLineage's Spark listener writes for secured brokers such as `SASL_SSL://host:9093`."""
@@ -42,7 +42,10 @@ class BodyReader:
     """Parses redacted bodies, and caches facets and datasets by their text. Not thread-safe."""
 
     def __init__(self, check_budget: Callable[[], None] = lambda: None) -> None:
-        """check_budget: called before each dataset that is not cached; may raise."""
+        """check_budget: called before the parsing of each dataset that is not cached.
+
+        Its exceptions end the parsing.
+        """
         self._check = check_budget
         self._facets = FacetReader()
         self._datasets: Memo[SentDataset] = Memo()
@@ -129,7 +132,10 @@ class BodyReader:
         output_facets: StatisticsFacets,
         key: bytes,
     ) -> SentDataset:
-        """Return a dataset without its digest. key: identifies its content except statistics."""
+        """Return a dataset whose digest is not set yet.
+
+        key: the cache key; it identifies the content of the dataset except its statistics.
+        """
         return self._shapes.get(key) or self._shapes.put(
             key, _to_sent_dataset(wire, facets, input_facets, output_facets)
         )
@@ -137,7 +143,10 @@ class BodyReader:
     def _cached_shape(
         self, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
     ) -> EventShape:
-        """Return the shape of an event: its recurring content. Of the run, it has only what the rules read."""
+        """Return the shape of an event: the content that recurs in later events of the same job.
+
+        Run facets differ from run to run, so the shape contains only the parts of them that the rules read.
+        """
         names, lineage = run.known, run.hash_or_deleted("lineage")
         shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
         key = msgpack.encode((names, run.artifact, lineage, job.digest, *shapes))
@@ -207,7 +216,11 @@ def _to_used_dataset(
 
 
 def _facet_names_for_rules(input_facets: StatisticsFacets, output_facets: StatisticsFacets) -> tuple[str, ...]:
-    """Return the names of input facets, `subset` if an output has it, the filter columns, and `PARTS_READ`."""
+    """Return the value of `UsedDataset.counted`.
+
+    It contains the names of the input facets, `subset` if the dataset has an output facet of this name, an entry
+    `subset:COLUMN` per filter column, and `PARTS_READ` if the input facet `subset` names partitions or locations.
+    """
     known = (
         (*input_facets.known, SUBSET)
         if SUBSET in output_facets.known and SUBSET not in input_facets.known
@@ -226,7 +239,7 @@ def _dataset_versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> 
 def _event_digest(
     wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
 ) -> bytes:
-    """Compute the event id from names and times as sent, and the digests of facets and datasets."""
+    """Compute the event id from the names and the time as sent, and from the digests of the facets and datasets."""
     parts = (
         wire.eventTime,
         wire.producer,
@@ -249,7 +262,7 @@ def _with_names(datasets: list[SentDataset]) -> list[SentDataset]:
 def _lineage_hashes(
     run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
 ) -> tuple[str, ...]:
-    """Collect the hashes of `lineage` facets. Few events have any."""
+    """Return the content hashes of the `lineage` facets of the run, the job and the datasets. Few events have any."""
     found = [facets.content_hash("lineage") for facets in (run, job) if facets.tables]
     found += [dataset.declared_hash for datasets in (inputs, outputs) for dataset in datasets if dataset.declared_hash]
     return tuple([content_hash for content_hash in found if content_hash])

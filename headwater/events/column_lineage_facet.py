@@ -1,6 +1,7 @@
-"""A typed decoder of the columnLineage facet, which is large and often new. It takes half the time of generic JSON.
+"""A typed decoder of the columnLineage facet. It takes half the time of generic JSON decoding.
 
-It rejects facets with additional members or other types. `rows.py` reads those generically, with the same results.
+The speed matters because this facet is large and its text is often new. The decoder rejects facets with additional
+members or other types; `rows.py` decodes such facets generically, with the same results.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,11 @@ Text = str | UnsetType | None
 
 
 class SentTransformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A transformation. Members are in alphabetical order, here and below, because they are encoded in this order."""
+    """A transformation.
+
+    The members of this class and the classes below are in alphabetical order, because msgspec encodes them in the order
+    of declaration.
+    """
 
     description: Text = UNSET
     masking: bool | UnsetType | None = UNSET
@@ -32,7 +37,10 @@ class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The sources of one output column. Before 1-1-0, the transformation was here."""
+    """The sources of one output column.
+
+    Facets before version 1-1-0 have the transformation here instead of in each input field.
+    """
 
     inputFields: list[InputField] | UnsetType | None = UNSET  # noqa: N815 - the name on the wire
     transformationDescription: Text = UNSET  # noqa: N815
@@ -40,7 +48,10 @@ class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Spec facets/1-2-0/ColumnLineageDatasetFacet. Entries of `dataset` have no output field and are not expanded."""
+    """The facet by spec facets/1-2-0/ColumnLineageDatasetFacet.
+
+    Entries of `dataset` apply to all output columns. Their rows have no output field; there is not one row per column.
+    """
 
     producer: Text = msgspec.field(default=UNSET, name="_producer")
     schema_url: Text = msgspec.field(default=UNSET, name="_schemaURL")
@@ -55,9 +66,9 @@ _EMPTY = SentTransformation()
 
 @lru_cache(1)
 def read_column_lineage(raw: bytes) -> ColumnLineage | None:
-    """Decode a facet; None if it deviates from the specification.
+    """Decode a facet. Returns None if the facet deviates from the specification.
 
-    Caches the last one, because callers need its digest and then its rows.
+    Caches the last result, because a caller decodes a facet once for its digest and again for its rows.
     """
     try:
         return _facet.decode(raw)

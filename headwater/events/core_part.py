@@ -16,7 +16,10 @@ _BASE_KEYS = ("_producer", "_schemaURL", "_deleted")
 
 
 def event_kind(event: Mapping[str, Any]) -> str | None:
-    """Return the event type by structure, or None. `schemaURL` is often missing or wrong."""
+    """Return the type of an event, such as `RunEvent`, by its members; None if it has no run, job or dataset.
+
+    `schemaURL` is not read, because it is often missing or wrong.
+    """
     if "run" in event and ("job" in event or "dataset" not in event):
         return "RunEvent"
     if "job" in event:
@@ -25,9 +28,10 @@ def event_kind(event: Mapping[str, Any]) -> str | None:
 
 
 def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the part that the core schema defines. Facets, the bulk of an event, keep only their base members.
+    """Copy the part that the core schema defines.
 
-    So custom facets of any size and depth cost nothing, and cannot prevent the check of the rest.
+    The copied facets have only their base members (`_producer`, `_schemaURL`, `_deleted`). So large or deeply nested
+    custom facets cost nothing, and cannot prevent the check of the other parts.
     """
     core = {key: _scalar_or_empty(event[key]) for key in _EVENT_KEYS if key in event}
     core |= {key: _core_of_entity(event[key]) for key in _ENTITIES if key in event}
@@ -36,7 +40,7 @@ def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facets_with_paths(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every facet that is an object, with its path, which ends with the facet's key."""
+    """Yield (path, facet) for every facet that is a JSON object. The path ends with the facet's key."""
     for path, entity in _entities_with_paths(event):
         for kind in FACET_MAPS:
             facets = entity.get(kind)
@@ -82,5 +86,5 @@ def _base_members(facet: object) -> object:
 
 
 def _scalar_or_empty(value: object) -> object:
-    """Return a scalar unchanged. An object or array, which is wrong here, becomes an empty one of its type."""
+    """Return a scalar unchanged. An object or array, which is invalid here, is replaced by an empty object or array."""
     return type(value)() if isinstance(value, dict | list) else value

@@ -1,7 +1,7 @@
 """The CPU budget of one record, checked between steps that are linear in the size of the record.
 
 A signal would interrupt sooner, but Python delivers signals only to the main thread, and triggers of the Function App
-run in other threads. The thread clock works in both, and ignores the work of other threads.
+run in other threads. The CPU clock of the thread works in every thread, and ignores the work of other threads.
 """
 
 import time

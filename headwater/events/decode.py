@@ -1,8 +1,8 @@
-"""Decodes the JSON that producers send: strict if an error would lose data, lenient with harmless oddities.
+"""Decodes the JSON that producers send. Deviations that lose no data are accepted.
 
 msgspec rejects lone surrogates and numbers beyond a double. Both occur in accepted events (docs/reference/tables.md,
-flags), so this module decodes them with `json`, after excluding what `json` accepts in addition: NaN, a BOM and
-UTF-16.
+flags), so this module decodes such events with `json`. It rejects NaN, a BOM and UTF-16, which `json` alone would
+accept.
 """
 
 import json
@@ -26,7 +26,7 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 def repair_surrogates(text: bytes) -> bytes:
     r"""Replace each escaped lone surrogate (`\ud800` without its pair) by the escaped replacement character.
 
-    Returns the same object if there is none.
+    Returns the same object if the text has no lone surrogate.
     """
     if b"\\" not in text or (b"\\ud" not in text and b"\\uD" not in text):
         return text  # searching for one byte is 40 times faster than for three
@@ -48,7 +48,8 @@ def decode(text: bytes) -> Any:
 def check_nesting(body: bytes) -> None:
     """Raise InvalidEvent (reason `nesting`) if arrays and objects nest deeper than 512.
 
-    Counting brackets gives an upper bound at 0.3 ns per byte; only bodies above it are scanned.
+    The number of opening brackets is an upper bound of the depth, and counting them takes 0.3 ns per byte. Only bodies
+    with more than 512 opening brackets are scanned.
     """
     # `replace` uses memchr and `count` does not: this takes a third of the time in Python 3.11
     brackets = 2 * len(body) - len(body.replace(b"{", b"")) - len(body.replace(b"[", b""))
@@ -65,7 +66,11 @@ def check_nesting(body: bytes) -> None:
 
 
 def repeats_keys(text: bytes, value: Any) -> bool:
-    """Whether an object in a JSON text has a duplicate key, so that its decoded value contains less than the text."""
+    """Whether an object in a JSON text has a duplicate key.
+
+    value: the decoded text. Decoding keeps only the last value of a duplicate key, so the value has fewer members than
+    the text has colons.
+    """
     return _STRING.sub(b"", text).count(b":") > _count_members(value)
 
 

@@ -1,4 +1,4 @@
-"""Checks the envelope of an event, which must be valid before it is acknowledged. Skips facets."""
+"""Checks the envelope of an event, which must be valid before the event is acknowledged. Does not read facets."""
 
 from typing import Annotated, Literal
 
@@ -47,7 +47,10 @@ def read_envelope(body: bytes) -> Envelope:
 
 
 def check_utf8(body: bytes) -> None:
-    """Raise InvalidEvent (`not_utf8`) for a BOM or invalid UTF-8. The decoder does not check parts that it skips."""
+    """Raise InvalidEvent (`not_utf8`) for a BOM or invalid UTF-8.
+
+    This check is needed because the JSON decoder does not check the encoding of parts that it skips.
+    """
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise InvalidEvent("not_utf8", "The body starts with a byte order mark.", "Send UTF-8 without it.")
     if not body.isascii():
@@ -60,7 +63,7 @@ def check_utf8(body: bytes) -> None:
 
 
 def split_batch(body: bytes) -> list[bytes]:
-    """Split a JSON array into the raw text of its items. Raises InvalidEvent if it is not an array."""
+    """Split a JSON array into the raw texts of its items. Raises InvalidEvent if the body is not a JSON array."""
     check_utf8(body)
     try:
         return [bytes(item) for item in _items.decode(body)]
@@ -116,7 +119,8 @@ class _WholeEvent(msgspec.Struct):
 def check_marquez_members(body: bytes) -> None:
     """Raise InvalidEvent (`shape`) if an event lacks a member that Marquez requires in addition to the envelope.
 
-    These are the names of inputs and outputs, the column names in their schemas, and run and job of a parent.
+    These members are namespace and name of inputs and outputs, the column names in their schemas, and the run and job
+    of a parent facet.
     """
     try:
         _whole_event.decode(body)

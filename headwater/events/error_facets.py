@@ -28,19 +28,25 @@ _NEXT = (
 
 
 class TracedException(NamedTuple):
-    """An exception: its message line (`what`), and the other lines of its trace."""
+    """One exception of a stack trace.
+
+    what: the message line. trace: the other lines of the trace.
+    """
 
     what: str
     trace: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
-        """Whether it is a Python exception, whose last lines are closest to the raise."""
+        """Whether this is a Python exception. The last lines of a Python trace are closest to the `raise`."""
         return self.trace[:1] == (_TRACEBACK,)
 
 
 def exceptions_in_trace(text: str) -> list[TracedException]:
-    """Return the exceptions of a printed stack trace, root cause first; none for a text without frames."""
+    """Return the exceptions of a printed stack trace, root cause first.
+
+    Returns an empty list if the text has no stack frames.
+    """
     lines = text.splitlines()
     if not any(_TRACEBACK in line or _FRAME.match(line) for line in lines):
         return []
@@ -80,7 +86,10 @@ def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
 ASSERTIONS = "dataQualityAssertions"
 
 _KNOWN = ("errorMessage", "spark.exception")
-"""Error facets that come first. Other facets are recognised by their members."""
+"""Names of known error facets, which come first in results.
+
+Error facets with other names are recognised by their members.
+"""
 _LINE = 500
 """Maximum length of the one-line reason of a failure (characters)."""
 
@@ -93,8 +102,8 @@ _WORDS = ("error", "exception", "failure")
 class FacetError(NamedTuple):
     """An error from one facet.
 
-    of: what failed, the run or only the extraction of its lineage; causes: root cause first; task: the task whose
-    lineage could not be extracted.
+    of: whether the run failed, or only the extraction of its lineage. facet: name of the facet. causes: exceptions of
+    the stack trace, root cause first. task: for `extraction`, the task that has no lineage because of this error.
     """
 
     of: Literal["run", "extraction"]
@@ -105,7 +114,10 @@ class FacetError(NamedTuple):
 
 
 class FacetTest(NamedTuple):
-    """A failed test from a facet. column: only for tests of a dataset."""
+    """A failed test from a facet.
+
+    facet: name of the facet. column: the tested column, if the facet names one.
+    """
 
     facet: str
     name: str
@@ -117,7 +129,11 @@ class FacetTest(NamedTuple):
 
 
 def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
-    """Return the errors in the decoded facets of a run: OpenLineage's and Spark's facets first, then by name."""
+    """Return the errors in the decoded facets of a run.
+
+    Errors of the run come before errors of the extraction. Within both, the facets of OpenLineage and Spark come first,
+    then other facets by name.
+    """
     found = [
         each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors_in_facet(name, facet)
     ]
@@ -126,7 +142,10 @@ def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
 
 
 def failed_tests(facet: str, value: Any) -> list[FacetTest]:
-    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset."""
+    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset.
+
+    facet: name of the facet; value: the decoded facet.
+    """
     listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
     return [
         FacetTest(
@@ -139,7 +158,10 @@ def failed_tests(facet: str, value: Any) -> list[FacetTest]:
 
 
 def failure_reason(facets: Mapping[str, bytes]) -> str | None:
-    """Return in one line why a run failed: the root cause, or else a failed test. facets: raw texts by name."""
+    """Return in one line why a run failed: the root cause, or else a failed test; None if the facets have neither.
+
+    facets: maps the name of each run facet to its raw text.
+    """
     facet_values = {name: decode(text) for name, text in facets.items()}
     error = next((each for each in errors_in(facet_values) if each.of == "run"), None)
     if error is not None:

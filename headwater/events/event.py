@@ -9,9 +9,10 @@ from headwater.events.envelope import Kind
 
 
 class Content(Struct, frozen=True, gc=False):
-    """A facet whose rows are stored only once, however often it is sent.
+    """A facet that is stored only once under its content hash, however often producers send it.
 
-    table: `schemas`, `column_lineage` or `facets`; key: the facet's name in the event; raw: its text.
+    table: the table with its rows: `schemas`, `column_lineage` or `facets`. key: the facet's name in the event. raw:
+    the JSON text of the facet.
     """
 
     table: str
@@ -31,8 +32,8 @@ class SentSymlink(NamedTuple):
 class Facet(Struct, frozen=True, gc=False):
     """A facet of an event that is not null.
 
-    content_hash: identifies its text in the table `facets`; None for schema and lineage facets, which have separate
-    tables, and for facets that differ in every event, which only the body contains.
+    content_hash: key of the facet's text in the table `facets`. It is None for schema and lineage facets, which have
+    separate tables, and for facets that differ in every event, which are stored only in the body.
     deleted: the facet has `_deleted: true`.
     """
 
@@ -42,7 +43,7 @@ class Facet(Struct, frozen=True, gc=False):
 
 
 class SentTag(NamedTuple):
-    """A tag of a dataset. field: the tagged column, None for the dataset itself."""
+    """A tag of a dataset. field: the tagged column, or None if the dataset itself is tagged."""
 
     field: str | None
     key: str
@@ -50,13 +51,15 @@ class SentTag(NamedTuple):
 
 
 class UsedDataset(Struct, frozen=True, gc=False):
-    """The parts of a dataset that the rules read, except its version.
+    """A dataset of an event, with the parts that the rules read except its version.
 
-    schema, lineage, declared: content hashes of the facets `schema`, `columnLineage` and `lineage`; None without the
-    facet, empty if it was deleted.
-    previous_*: the name before a RENAME; tags: None without the facet.
-    counted: names of input facets, `subset` also of an output, and `subset:COLUMN` for the columns of its condition.
-    landed: output statistics or a version prove that rows were written.
+    schema, lineage, declared: content hashes of the facets `schema`, `columnLineage` and `lineage`. A hash is None if
+    the event lacks the facet, and empty if the facet has `_deleted: true`.
+    tags: None if the event lacks the facet. lifecycle: the lifecycle change, such as DROP. previous_namespace,
+    previous_name: the name before a RENAME.
+    landed: whether output statistics or a dataset version prove that the run wrote rows.
+    counted: the names of the input facets; `subset` also if only the output has this facet; `subset:COLUMN` for each
+    column in the condition of an input; `PARTS_READ` if this condition names partitions or locations.
     """
 
     namespace: str
@@ -75,10 +78,12 @@ class UsedDataset(Struct, frozen=True, gc=False):
 
 
 class EventShape(Struct, frozen=True, gc=False):
-    """The recurring part of an event: all that the rules read, except `Sent`. `shape` is its hash (128 bits, hex).
+    """The recurring part of an event: everything that the rules read except the members of `Sent`.
 
-    artifact: id of the Fabric item of the run; emission: `eventContentMode` of the job, as sent.
-    run_lineage, job_lineage: like `UsedDataset.declared`; run_facets: names of facets that are not null.
+    shape: hash of all other members (128 bits, hex). artifact: id of the Fabric item that the run belongs to, or None.
+    emission: `eventContentMode` of the job, as sent.
+    run_lineage, job_lineage: content hashes of the facet `lineage` of run and job; None without the facet, empty if it
+    has `_deleted: true`. run_facets: names of the run facets that are not null.
     """
 
     shape: str
@@ -97,7 +102,10 @@ class EventShape(Struct, frozen=True, gc=False):
 class SentDataset(Struct, frozen=True, gc=False):
     """A dataset in one event, with names as sent.
 
-    digest: of its whole content; shape: digest of its recurring content; version: the producer's version of its state.
+    digest: digest of the whole dataset. shape: digest of its recurring content. version: `datasetVersion` as the
+    producer sent it. schema_hash, lineage_hash, declared_hash: content hashes of the facets `schema`, `columnLineage`
+    and `lineage`. facets: names of all facets. mentioned: the parts that the rules read. contents: the facets that are
+    stored by content.
     """
 
     digest: bytes
@@ -117,10 +125,11 @@ class SentDataset(Struct, frozen=True, gc=False):
 class Sent(Struct, frozen=True, gc=False, kw_only=True):
     """The part of an event that differs between the events of a job: time, run, parent and versions.
 
-    event_time_us: UTC, None if `eventTime` is not a valid time.
-    run_facets: text of the facets of the run, or None; in rows also None if they are too long.
-    versions: of the inputs, then of the outputs; None if no dataset has one.
-    shape: the hash of the `EventShape`, which has everything else that the rules read.
+    event_time_us: microseconds since 1970 (UTC), or None if `eventTime` is not a valid time.
+    run_facets: JSON text of the run facets, or None. Rows of the table `events` also have None if this text is too
+    long.
+    versions: the dataset versions of the inputs, then of the outputs; None if no dataset has a version.
+    shape: hash of the `EventShape`, which contains everything else that the rules read.
     """
 
     kind: Kind
@@ -142,9 +151,11 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Event(Sent, frozen=True, gc=False, kw_only=True):
-    """An OpenLineage event, redacted. Events with equal content have the same `id` (128 bits).
+    """An OpenLineage event without secrets. Events with equal content have the same `id` (128 bits).
 
-    lineage_hashes: of `lineage` facets of the run, the job or a dataset; flags: oddities (docs/reference/tables.md).
+    lineage_hashes: content hashes of the `lineage` facets of the run, the job and the datasets. said: the recurring
+    part of the event. run_contents, job_contents: the facets of run and job that are stored by content. flags: names of
+    deviations from the specification (docs/reference/tables.md).
     """
 
     id: bytes
@@ -159,11 +170,14 @@ class Event(Sent, frozen=True, gc=False, kw_only=True):
 
     @property
     def sent(self) -> Sent:
-        """The part that differs between events of a job, without the body."""
+        """The part that differs between the events of a job, without the body."""
         return Sent(**{name: getattr(self, name) for name in Sent.__struct_fields__})
 
     @property
     def contents(self) -> tuple[Content, ...]:
-        """The facets that are stored by content: those of the run, then of the job, then of the datasets."""
+        """The facets that are stored by content.
+
+        Facets of the run come first, then of the job, then of the datasets.
+        """
         of_datasets = (dataset.contents for dataset in (*self.inputs, *self.outputs))
         return (*self.run_contents, *self.job_contents, *chain.from_iterable(of_datasets))

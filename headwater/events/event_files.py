@@ -21,7 +21,8 @@ from headwater.events.envelope import check_utf8
 def decode_event(text: bytes) -> dict[str, Any]:
     """Decode the JSON of one event.
 
-    Raises InvalidEvent if it is not UTF-8, not JSON (with line and column), nested too deeply, or not an object.
+    Raises InvalidEvent if the text is not UTF-8, not JSON (the message has line and column), nested too deeply, or not
+    a JSON object.
     """
     check_utf8(text)
     try:
@@ -34,7 +35,7 @@ def decode_event(text: bytes) -> dict[str, Any]:
 
 
 def _line_and_column(text: bytes) -> str | None:
-    """Convert msgspec's `(byte 17)` to a line and column."""
+    """Return the syntax error of a JSON text with its line and column, or None if msgspec finds no such error."""
     try:
         msgspec.json.decode(text)
     except msgspec.DecodeError as error:
@@ -61,7 +62,8 @@ Bytes = BinaryIO | gzip.GzipFile
 class EventText:
     """The raw bytes of one event, and the line (from 1) on which it begins.
 
-    text: None if the line exceeds LONGEST_LINE bytes; end: offset of its end in the inflated file.
+    text: the bytes, or None if the line exceeds LONGEST_LINE bytes. end: byte offset of the end of the event in the
+    decompressed file.
     """
 
     line: int
@@ -70,7 +72,9 @@ class EventText:
 
 
 def read_event_texts(path: Path) -> Iterator[EventText]:
-    """Yield the events of a file in order. Reads line by line; reads a single document or array as a whole.
+    """Yield the events of a file in order.
+
+    A file with one event per line is read line by line. A file with one document or array is read as a whole.
 
     Raises WrongSetting if the file is missing, unreadable, damaged or empty, or a document is larger than
     LARGEST_DOCUMENT bytes.
@@ -104,7 +108,10 @@ def _open_file(path: Path) -> Iterator[Bytes]:
 
 
 def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
-    """Yield all lines from the current position, which is after line `number` and `end` bytes. Includes blank lines."""
+    """Yield all lines from the current position of a file, including blank lines.
+
+    number: number of the line before this position. end: the position in bytes.
+    """
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         end += len(line)
@@ -118,7 +125,7 @@ def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
 
 
 def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
-    """Yield lines until two of them are not blank. These two determine the format of the file."""
+    """Yield lines until two of them are not blank. The format of the file is determined by these two lines."""
     wanted = 2
     while wanted and (line := next(lines, None)):
         yield line
@@ -126,12 +133,15 @@ def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
 
 
 def is_filled(line: EventText) -> bool:
-    """Whether a line is not blank."""
+    """Whether a line is not blank. Lines that are too long to read count as not blank."""
     return line.text is None or bool(line.text.strip())
 
 
 def has_an_event_per_line(head: Iterable[EventText]) -> bool:
-    """Whether each line is an event, or all lines are one document, by the first two lines that are not blank."""
+    """Whether a file has one event per line, and not one document or array.
+
+    head: the first lines of the file, until two of them are not blank.
+    """
     first, second = ([*(line.text for line in head if is_filled(line)), b""])[:2]
     if first is None or second is None:
         return True
@@ -155,7 +165,11 @@ def _decode_or_none(line: bytes) -> dict[str, Any] | None:
 
 
 def read_whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
-    """Read the rest of a file after its first lines. Raises WrongSetting above LARGEST_DOCUMENT bytes."""
+    """Read the rest of a file, and return it after its first lines.
+
+    name: name of the file for the error. head: the lines that were read already. Raises WrongSetting if the document
+    exceeds LARGEST_DOCUMENT bytes.
+    """
     text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
     if len(text) > LARGEST_DOCUMENT or file.read(1):
         limit = f"{LARGEST_DOCUMENT // 2**20} MiB"
@@ -164,7 +178,7 @@ def read_whole_document(name: str, head: Iterable[EventText], file: Bytes) -> by
 
 
 def events_of_document(text: bytes) -> Iterator[EventText]:
-    """Yield the items of an array, or the document itself as one event, well-formed or not."""
+    """Yield the items of a JSON array. Any other text, even invalid JSON, is yielded as one event."""
     plain = repair_surrogates(text)  # keeps the length
     try:
         events = msgspec.json.decode(plain, type=list[msgspec.Raw])

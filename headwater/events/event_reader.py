@@ -12,15 +12,15 @@ from headwater.events.redaction import may_need_redaction, redact_value
 
 
 class EventReader:
-    """Redacts and parses bodies as sent. Use one per parser; not thread-safe."""
+    """Redacts and parses bodies as producers sent them. Create one reader per parser; it is not thread-safe."""
 
     def __init__(self, record_cpu_s: float = RECORD_CPU_S) -> None:
-        """record_cpu_s: CPU time after which a body is rejected as `too_slow`."""
+        """record_cpu_s: seconds of CPU time after which a body is rejected as `too_slow`."""
         self._budget = CpuBudget(record_cpu_s)
         self._reader = BodyReader(self._budget.check)
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
-        """Parse a batch. The result has the event or the error of each body, in order."""
+        """Parse a batch. The result contains, for each body in order, its event or the error that rejects it."""
         return [
             self._read_or_error(body, dirty) for body, dirty in zip(bodies, may_need_redaction(bodies), strict=True)
         ]
@@ -36,8 +36,8 @@ class EventReader:
 def redact_body(body: bytes, check: Callable[[], None] | None = None) -> bytes:
     """Return the body without secrets. A body without secrets is returned unchanged.
 
-    check: called repeatedly; may raise. A body with a duplicate key is encoded again as well, because decoding drops
-    the first values, which may be secrets.
+    check: called repeatedly during redaction; its exceptions end the redaction. A body with a duplicate key is also
+    returned newly encoded: the text still contains the earlier values of this key, which may be secrets.
     """
     value = decode(body)
     clean = redact_value(value, check)

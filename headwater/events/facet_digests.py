@@ -18,10 +18,14 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """A cache of results by raw text, with two generations of at most `max_bytes` of raw text each."""
+    """A cache of results by raw text.
+
+    It has two generations. If the young generation exceeds `max_bytes` of raw text, it becomes the old generation, and
+    the results of the previous old generation are dropped.
+    """
 
     def __init__(self, max_bytes: int = 8 << 20):
-        """max_bytes: of raw text, per generation."""
+        """max_bytes: maximum bytes of raw text per generation."""
         self._young: dict[bytes, V] = {}
         self._old: dict[bytes, V] = {}
         self._bytes = 0
@@ -44,12 +48,19 @@ class Memo(Generic[V]):
 
 
 def facet_digest(raw: bytes) -> bytes:
-    """Digest a whole facet with sorted keys, as part of the event id. A facet may be any JSON value."""
+    """Return the digest of a whole facet, for the event id.
+
+    The digest does not depend on the order of keys. A facet may be any JSON value.
+    """
     return digest_of(canonical_json(decode(raw)))
 
 
 def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
-    """Return the digest of a whole facet, and its content hash (hex), which ignores `_producer` and `_schemaURL`."""
+    """Return (digest, content hash) of a facet.
+
+    The digest covers the whole facet. The content hash (hex) ignores `_producer` and `_schemaURL`. key: name of the
+    facet; raw: its JSON text.
+    """
     lineage = read_column_lineage(raw) if key == "columnLineage" else None
     if lineage is not None:
         sender = _producer_digest(lineage.producer, lineage.schema_url)

@@ -1,4 +1,4 @@
-"""Parses facet objects from their raw text, and caches the results for recurring text."""
+"""Parses facet objects from their raw text, and caches the results, because the same texts recur."""
 
 from collections.abc import Container, Mapping
 
@@ -41,7 +41,7 @@ _members = json.Decoder(dict[str, Raw])
 
 
 def read_statistics_facets(raw: Raw) -> StatisticsFacets:
-    """Parse input or output facets."""
+    """Parse the input facets or the output facets of a dataset."""
     if not raw or raw == NULL:
         return NOT_COUNTED
     value = decode(bytes(raw))
@@ -114,7 +114,11 @@ class FacetReader:
         return own if _SAID.isdisjoint(facets) else _with_presence_markers(own, facets)
 
     def _digests_and_contents(self, facets: Mapping[str, bytes], recurring: Container[str]) -> tuple[_Digests, _Stored]:
-        """Return the digests by name, and the members of a `FacetSet` after `digest`."""
+        """Return ([(name, digest)], members of a `FacetSet` after `digest`).
+
+        facets: maps each name to its JSON text. recurring: names of the facets that are stored by content in the table
+        `facets`.
+        """
         names = tuple(sorted(facets))
         digests: _Digests = []
         shape_facets, values, tables = [], [], []

@@ -9,21 +9,27 @@ from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import JobType, Lifecycle, Parent
 
 OF_COLUMNS = ("columnLineage",)
-"""Facets with the column lineage of a dataset; if there are several, the first counts. `rows.py` parses them."""
+"""Names of facets with the column lineage of a dataset. If a dataset has several, the first of this list counts.
+
+`rows.py` parses them.
+"""
 
 TABLES = {"schema": "schemas", "lineage": "column_lineage", **dict.fromkeys(OF_COLUMNS, "column_lineage")}
-"""Facets with a row per field or edge in a separate table. The texts of other facets are rows of `facets`."""
+"""Maps the name of each facet that has a separate table to this table, which has a row per field or edge.
+
+The texts of other facets are rows of the table `facets`.
+"""
 
 CHANGING = frozenset({"version", "dataQualityMetrics", "dataQualityAssertions"})
-"""Facets of datasets that differ from run to run."""
+"""Names of dataset facets that differ from run to run."""
 
 
 class FacetSet(Struct, frozen=True, gc=False):
     """A parsed facet object.
 
-    digest: of the names and digests of the facets, independent of their order; empty without facets.
-    names: of all facets; facets: those that are not null; values, tables: those whose text, or rows, are stored by
-    content.
+    digest: digest over the names and digests of all facets, independent of their order; empty if there are no facets.
+    names: the names of all facets. facets: the facets that are not null. values: the facets that are stored as text
+    under a content hash. tables: the facets that are stored as rows under a content hash.
     """
 
     digest: bytes = b""
@@ -33,12 +39,18 @@ class FacetSet(Struct, frozen=True, gc=False):
     tables: tuple[Content, ...] = ()
 
     def content_hash(self, *keys: str) -> str | None:
-        """Return the content hash of the first of these schema or lineage facets, or None."""
+        """Return the content hash of the first facet in `keys` that is present; None if all are missing.
+
+        keys: names of schema or lineage facets, which are stored as rows.
+        """
         found = self._first_content(keys)
         return found.content_hash if found else None
 
     def hash_or_deleted(self, *keys: str) -> str | None:
-        """Return the content hash of the first of these facets; empty if it was deleted, None if there is none."""
+        """Return the content hash of the first facet in `keys` that is present.
+
+        Returns an empty text if this facet has `_deleted: true`, and None if all facets in `keys` are missing.
+        """
         found = self._first_content(keys)
         return None if found is None else "" if is_deleted(found.raw) else found.content_hash
 
@@ -48,7 +60,11 @@ class FacetSet(Struct, frozen=True, gc=False):
 
 
 class RunFacets(FacetSet, frozen=True, gc=False):
-    """The facets of a run. text: as sent; known: names of facets that are not null; artifact: id of the Fabric item."""
+    """The facets of a run.
+
+    text: the JSON text as sent. known: names of the facets that are not null. parent: the parent run. artifact: id of
+    the Fabric item that the run belongs to, or None.
+    """
 
     text: str | None = None
     known: tuple[str, ...] = ()
@@ -65,7 +81,7 @@ class JobFacets(FacetSet, frozen=True, gc=False):
 class DatasetFacets(FacetSet, frozen=True, gc=False):
     """The facets of a dataset, without input and output facets.
 
-    shape: like digest, but with only the names of changing facets.
+    shape: like `digest`, but for facets in `CHANGING` it covers only whether they are present, null or deleted.
     """
 
     shape: bytes = b""
@@ -78,8 +94,8 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
 class StatisticsFacets(NamedTuple):
     """Input or output facets: statistics of one run about a dataset.
 
-    known: names of facets that are not null; filters: the sorted columns in the condition of an input's `subset`.
-    parts_read: this condition names partitions or locations.
+    names: names of all facets. known: names of the facets that are not null. filters: the sorted columns in the
+    condition of the input facet `subset`. parts_read: whether this condition names partitions or locations.
     """
 
     digest: bytes = b""

@@ -23,7 +23,9 @@ class CheckedEvent:
 
 
 def validate_file(path: Path) -> Iterator[CheckedEvent]:
-    """Check the events of a file in order, while reading it: one per line, pretty-printed, or an array.
+    """Validate the events of a file in order, and yield each result before the next event is read.
+
+    The file has one event per line, one pretty-printed event, or an array.
 
     A line that is not an event results in a CheckedEvent with a problem. Raises WrongSetting, possibly during the
     iteration, if the file cannot be read or contains no events.

@@ -1,4 +1,7 @@
-"""Names in the events with the findings of `headwater reconcile`: a JobEvent of a Headwater job, and its runs."""
+"""Names in the events that report findings of `headwater reconcile`.
+
+These are a JobEvent of a job in the namespace `headwater`, and events of the runs of this job.
+"""
 
 FACET = "headwater_reconciliation"
 """The job facet with the findings: `since`, `until`, `total`, `kinds`, `findings`."""

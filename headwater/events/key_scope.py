@@ -1,4 +1,4 @@
-"""The scope of a key: the receiver stores it with the event, and the parser enforces it."""
+"""The scope of a key. The receiver stores the scope with the event, and the parser enforces it."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,9 +16,10 @@ _FIX = "Send it with a key for that namespace, or add the namespace to this key'
 
 
 class KeyScope(msgspec.Struct, frozen=True):
-    """The job namespaces of a key, and the dataset namespaces whose lifecycle and tags it may change.
+    """The namespaces to which a key is limited.
 
-    datasets: None means the same as `namespaces`.
+    namespaces: namespaces of jobs that the key may report. datasets: namespaces of datasets with lifecycles, tags and
+    symlinks that the key may change; None means that they equal `namespaces`.
     """
 
     namespaces: frozenset[str]
@@ -39,7 +40,10 @@ _kept = msgspec.json.Decoder(_StoredMetadata)
 
 @lru_cache(4096)
 def scope_of(http: str) -> KeyScope | None:
-    """Return the scope in the metadata of a request; None for an unscoped key, or if there was no receiver."""
+    """Return the scope in the stored metadata of a request, or None.
+
+    http: the metadata as JSON. It has no scope if the key has no scope, or if no Headwater receiver stored the event.
+    """
     try:
         return _kept.decode(http).scope if http else None
     except msgspec.DecodeError:
@@ -49,8 +53,9 @@ def scope_of(http: str) -> KeyScope | None:
 def check_datasets(scope: KeyScope, event: Event) -> None:
     """Raise InvalidEvent (`scope`) if an event changes a dataset outside of the scope.
 
-    Changes are DROP, RENAME (of both names) and TRUNCATE in `lifecycleStateChange`. For keys with `datasets`, `tags`
-    and `symlinks` count as well; other keys may send them, because producers send them for tables of any catalog.
+    Changes are DROP, RENAME (of both names) and TRUNCATE in `lifecycleStateChange`. If the scope has `datasets`, the
+    facets `tags` and `symlinks` count as changes, too. Other keys may send both facets, because producers send them for
+    tables of any catalog.
     """
     for use in (*event.event_shape.inputs, *event.event_shape.outputs):
         for what, namespace in _changed_datasets(use, by_name=scope.datasets is not None):
@@ -72,7 +77,10 @@ def _changed_datasets(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str,
 
 
 def check_run(scope: KeyScope, began_in: str) -> None:
-    """Raise InvalidEvent (`scope`) if the run began in a namespace outside of the scope."""
+    """Raise InvalidEvent (`scope`) if the run began outside of the scope.
+
+    began_in: the job namespace of the first event of the run.
+    """
     if began_in not in scope.namespaces:
         message = "This run began in a namespace that the key may not write."
         raise InvalidEvent("scope", message, _FIX.format("namespaces"), "run.runId")

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The scope of sequence numbers: they are unique only within one partition of one epoch of one log."""
+    """One partition of one epoch of one log. Sequence numbers are unique only within a source."""
 
     log: str
     epoch: str

@@ -1,7 +1,8 @@
 """Removes secrets from events before they reach the lake. `docs/reference/redaction.md` lists the rules.
 
-`may_need_redaction` searches raw text quickly and flags every text that `redact_value` would change, so clean events
-are not walked. Column names stay, because `redact_value` changes only text values, and lineage has objects.
+`may_need_redaction` searches raw text quickly and flags every text that `redact_value` would change, so events without
+secrets are not walked. Column names stay, because a name such as `password` makes only text values secret, and the
+values of columns in lineage are objects.
 """
 
 import re
@@ -31,7 +32,7 @@ _PROSE = frozenset({"description", "comment", "documentation", "doc"})
 _NAME = rf"(?:(?:{WORD}|(?:\\[nrtbf]|\\u00[01][0-9a-f])(?:{STEM})?pass){STAGE}|(?:{NAME_ONLY})\d*)"
 _BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
 _HELD = "values?|current|previous|old|new|plain(?:text)?|raw|data|text"
-"""Keys under which an object with a secret's name stores the secret: `{"password": {"value": …}}`."""
+"""If an object has a secret's name, the secret is under one of these keys, as in `{"password": {"value": …}}`."""
 _HOLDS = re.compile(_HELD)
 _TRIGGERS = "|".join(
     [
@@ -68,7 +69,9 @@ _SECRETS = compile_bytes_pattern(_TRIGGERS)
 
 
 def may_need_redaction(texts: Sequence[bytes]) -> list[bool]:
-    """Return for each raw JSON text whether `redact_value` may change it. False is certain; true may be a false alarm.
+    """Return for each raw JSON text whether `redact_value` may change it.
+
+    False means that it certainly changes nothing; true may be a false alarm.
 
     texts: whole events, or fragments with their keys. Takes about 2 ns per byte, linear in the text.
     """
@@ -78,8 +81,8 @@ def may_need_redaction(texts: Sequence[bytes]) -> list[bool]:
 def redact_value(value: T, check: Callable[[], None] | None = None) -> T:
     """Return a decoded JSON value with every secret replaced by `[REDACTED]`.
 
-    check: called repeatedly; may raise. Returns the same object if there is no secret. The function is idempotent.
-    Numbers and booleans stay.
+    check: called repeatedly; its exceptions end the redaction. Returns the same object if the value has no secret. The
+    function is idempotent. Numbers and booleans stay.
     """
     return cast("T", _RedactionWalk(check).redact_value(value))
 
@@ -99,7 +102,10 @@ class _RedactionWalk:
         return self.redact_array(value) if isinstance(value, list) else value
 
     def redact_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
-        """Walk an object. tag: it is a tag, whose `key` does not make its `value` a secret."""
+        """Redact an object recursively.
+
+        tag: whether the object is a tag of OpenLineage; the `key` of a tag does not make its `value` a secret.
+        """
         fresh: dict[str, Any] = {}
         changed = False
         for key, value in found.items():
@@ -168,7 +174,7 @@ def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _follows_flag(before: Any, value: str) -> bool:
-    """Whether an argument of a command line is a secret, because an option such as `--password` precedes it."""
+    """Whether a command-line argument is a secret, because an option such as `--password` precedes the argument."""
     if not isinstance(before, str) or not _FLAG.fullmatch(before) or value.startswith("-"):
         return False
     return is_secret_name(before) and not is_harmless(value)

@@ -1,7 +1,7 @@
 """Names of secrets (`spark.db.password`, `fs.azure.account.key.*`), and values that are never secrets.
 
-The patterns are for RE2, which guarantees linear time. The rules and the search that skips clean events share them, so
-they cannot differ.
+The patterns are for RE2, which guarantees linear time. Both the redaction rules and the quick search of `redaction.py`
+are built from these patterns, so they agree on names.
 """
 
 import re
@@ -43,16 +43,16 @@ STAGE = (
     r"(?:[._-]?v?\d+|[._-]?(?:prod(?:uction)?|prd|dev(?:elopment)?|test|tst|stag(?:ing|e)|stg|uat|qa|preprod|sandbox|live"
     r"|local|old|new|current|previous|prev|primary|secondary|backup|default|admin|root|main|base64|b64|plain))*"
 )
-"""Suffixes after the word, which distinguish several secrets."""
+"""Suffixes after the last word of a secret's name, such as `_prod` or `_2`, which distinguish several secrets."""
 
 NAME_ONLY = (
     r"authorization|x[._-]?auth|cookie|credentials?|basic\.auth\.user\.info|urlparams\.code|azure_storage_sas"
     r"|(?:redis|npm)[._]auth"
 )
-"""Words that mean a secret as the last part of a property name, but not in running text."""
+"""Words that denote a secret at the end of a property name, but not in running text."""
 
 AMBIGUOUS = r"pin(?:[._-]?code)?|pw|sas|session[._-]?id|salt"
-"""Words that may mean a secret or an ordinary field; the value decides."""
+"""Words that may denote a secret or an ordinary field. `is_secret` decides by the value."""
 
 FOLLOWED = r"account\.key\.|client\.secret\.|fs\.azure\.sas\."
 """Beginnings of property names that continue with the name of a storage account."""
@@ -98,7 +98,10 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether the value of a property with this name is a secret, and not a type, a placeholder or a path."""
+    """Whether the value of a property with this name is a secret.
+
+    Data types, placeholders and paths are not secrets.
+    """
     if is_harmless(value):
         return False
     if not is_secret_name(name):

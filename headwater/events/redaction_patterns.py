@@ -27,7 +27,7 @@ ASSIGNED = rf"""(?P<partition>/[\w.\-]+=[^/\s;&?"'(),]*)|{_NAMED}(?:""" + "|".jo
         rf"""\s+value\s*=\s*{QUOTED}""",
     ]
 ) + ")"  # fmt: skip
-"""Assignments that are unambiguous in every text, including names and descriptions."""
+"""Matches assignments of a secret that are unambiguous in every text, including names and descriptions."""
 
 SAID = rf"""{_NAMED}(?:""" + "|".join(
     [
@@ -43,7 +43,7 @@ SAID = rf"""{_NAMED}(?:""" + "|".join(
     rf""")|(?:^|[(,])\s*[\w.]*(?:{WORD}){STAGE}{_CLOSE}\s*->\s*([^\s,()]+)"""
     rf"""|(?:^|[;\r\n])[\w.]*(?:{WORD}){STAGE}:([^\s;,"'<>&]+)"""
 )  # fmt: skip
-"""Assignments in settings, SQL and source code that may be ordinary words in a sentence."""
+"""Matches assignments of a secret in settings, SQL and source code. In a sentence, they may be ordinary words."""
 
 ELEMENT = rf"""<[\w.:-]*(?P<word>{WORD}){STAGE}(?:\s[^<>]*)?>([^<>]+)</"""
 

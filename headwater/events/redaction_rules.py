@@ -25,17 +25,18 @@ _REMEMBERED_LENGTH = 300
 def redact_text(text: str, *, prose: bool = False, check: Callable[[], None] | None = None) -> str:
     """Return the text with every secret replaced, or the same object if there is none.
 
-    prose: the text is a name or a description, in which `token = x` or `password: x` are ordinary words; check: called
-    before each rule, may raise. Hiding one secret may expose another, so passes repeat until nothing changes, which
-    makes the function idempotent. A text that still changes after eight passes, or has more than 10,000 secrets of a
-    kind, is crafted and is hidden as a whole.
+    prose: the text is a name or a description, in which `token = x` or `password: x` are ordinary words. check: called
+    repeatedly; its exceptions end the redaction.
+    A replacement may create a new match, so the rules are applied again until nothing changes, which makes the function
+    idempotent. A text that still changes after eight passes, or in which one rule finds more than 10,000 secrets, is
+    assumed to be an attack and is hidden as a whole.
     """
     hidden = _remembered(text, prose) if len(text) <= _REMEMBERED_LENGTH else _redact_until_stable(text, prose, check)
     return text if hidden is None else hidden
 
 
 def _redact_until_stable(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
-    """Return the text without secrets, or None if it has none."""
+    """Return the text without secrets, or None if the text has no secrets."""
     settled = whole = text.encode("utf-8", "surrogatepass")
     for _ in range(_PASSES):
         before, settled = settled, _apply_all_rules(settled, prose, check)
@@ -49,10 +50,10 @@ _remembered = lru_cache(maxsize=8192)(_redact_until_stable)
 
 @dataclass(frozen=True, slots=True)
 class RedactionRule:
-    """Replaces the matches of unnamed groups, unless `spare` returns true for a match.
+    """A rule that replaces the matches of the unnamed groups of a pattern.
 
-    needles: the pattern is tried only if the lower-case text contains one of these; prose: whether the rule applies
-    to names and descriptions.
+    needles: the pattern is tried only if the lower-case text contains one of these. spare: receives a match and the
+    matched secret, and returns whether the text stays. prose: whether the rule also applies to names and descriptions.
     """
 
     name: str
@@ -121,14 +122,21 @@ def _has_no_secret_name(found: Any, value: bytes) -> bool:
 
 
 def _assigns_no_secret(found: Any, value: bytes) -> bool:
-    """Spare partitions, placeholders, `t.password = s.password` and function calls."""
+    """Whether the value of an assignment is not a secret.
+
+    Such values are placeholders, function calls, partitions, and column names as in `t.password = s.password`.
+    """
     if _is_harmless(value) or _CALLS.match(value):
         return True
     return value.rpartition(b".")[2].lower() == (found[b"word"] or b"").lstrip(b"._?&;,-").lower()
 
 
 def _is_sentence_without_secret(found: Any, value: bytes) -> bool:
-    """Spare sentences as well: `token: the one that` has no secret; `token: abc7 of`, or a last word, is one."""
+    """Whether an assignment is an ordinary sentence or has no secret.
+
+    `token: the one that` is a sentence. A value with a digit, as in `token: abc7 of`, or at the end of the line is a
+    secret.
+    """
     if found[b"said"] is not None and found[b"end"] is None and not _has_digit(value):
         return True
     return value.endswith(b":") or _assigns_no_secret(found, value)
@@ -140,7 +148,10 @@ def _is_word(_: Any, value: bytes) -> bool:
 
 
 def _is_no_credential(found: Any, value: bytes) -> bool:
-    """Spare words. Without an authorization scheme, a credential must contain a digit."""
+    """Whether the match is a word and not a credential.
+
+    If no authorization scheme such as `bearer` precedes it, a credential must contain a digit.
+    """
     return _is_word(found, value) or _is_harmless(value) or (found[b"said"] is not None and not _has_digit(value))
 
 
@@ -159,12 +170,18 @@ def _is_no_token(_: Any, value: bytes) -> bool:
 
 
 def _is_host(_: Any, value: bytes) -> bool:
-    """Whether the text before an @ is a user or host. Tokens without digits are not recognised."""
+    """Whether the text before an @ is a user or a host, and not a token.
+
+    Tokens without digits are taken for users.
+    """
     return not _has_digit(value) or b"." in value
 
 
 def _is_path(_: Any, value: bytes) -> bool:
-    """Whether a match of the key pattern is a path: 88 random characters have few slashes and all character classes."""
+    """Whether a match of the storage-key pattern is a path.
+
+    A random key of 88 characters has few slashes. It also has digits, upper-case letters and lower-case letters.
+    """
     return value.count(b"/") > 8 or value.islower() or value.isupper() or not _has_digit(value)
 
 
@@ -225,4 +242,7 @@ RULES = [
 _ANY = compile_bytes_pattern(
     "|".join([*sorted({re.escape(n.decode()) for rule in RULES for n in rule.needles if n}), HINTS])
 )
-"""Matches every text in which any rule may find something: one search instead of thirty."""
+"""Matches every text in which any rule may find a secret.
+
+One search replaces the searches of all rules for most texts.
+"""

@@ -1,4 +1,4 @@
-"""Tokens that are recognisable by their shape alone, such as a prefix of the service.
+"""Tokens that are recognisable by their shape alone, such as the prefix that a service gives its tokens.
 
 Prefixes and lengths come from the services, as collected by gitleaks (config/gitleaks.toml, MIT). Some minimum lengths
 are shorter here, to match truncated tokens.
@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 
 class TokenShape(NamedTuple):
-    """The shape of a token: a prefix, a character class with a minimum count, and an optional end.
+    """The shape of a token.
+
+    begin: pattern of the prefix. of: character class of the following characters. least: minimum number of these
+    characters. end: pattern of an optional end.
 
     Matching is case-sensitive.
     """

@@ -14,7 +14,10 @@ from headwater.events.times import AHEAD_US
 from headwater.tables import VALUES
 
 Row = tuple[Any, ...]
-"""Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
+"""The cells of a row.
+
+Timestamps are microseconds since 1970-01-01 UTC, and dates are days since then, both as integers.
+"""
 
 LONGEST_RUN_FACETS = 4096
 """Maximum length (characters) of run facets in the table `events`. Longer facets are only in the body."""
@@ -67,24 +70,30 @@ def duplicate_row(position: Position, event: Event) -> Row:
 
 
 def rejected_row(position: Position, error: InvalidEvent, http: str, body: str) -> Row:
-    """Return the row of table `rejected` for one record. body: redacted."""
+    """Return the row of table `rejected` for one record.
+
+    error: why the record is rejected. http: metadata of the request as JSON. body: text without secrets.
+    """
     return (*position.cells(), position.sequence, error.reason, error.field, str(error)[:2000], http, body)
 
 
 def gap_row(position: Position, to_sequence: int) -> Row:
-    """Return the row of table `rejected` for sequences that the log has lost."""
+    """Return the row of table `rejected` for the sequences from `position` to `to_sequence`, which the log has lost."""
     message = "The log lost these sequence numbers before the parser read them, by retention or by a disk fault."
     return (*position.cells(), to_sequence, "gap", None, message, "{}", None)
 
 
 def hole_row(position: Position, to_sequence: int) -> Row:
-    """Return the row of table `rejected` for sequences without a record."""
+    """Return the row of table `rejected` for the sequences from `position` to `to_sequence`, which have no record."""
     message = "Kafka used these offsets internally (transaction markers, compaction). No event is missing."
     return (*position.cells(), to_sequence, "hole", None, message, "{}", None)
 
 
 def refused_row(position: Position, body: bytes) -> Row:
-    """Return the row of table `refused` for one note of the receiver."""
+    """Return the row of table `refused` for one note of the receiver.
+
+    body: the note as JSON.
+    """
     note = decode(body)
     names = ("status", "reason", "route", "key", "field", "message", "user_agent", "first_us", "count")
     return (*position.cells(), *(note[name] for name in names))
@@ -100,12 +109,12 @@ def content_rows(content: Content) -> list[Row]:
 
 
 def schema_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield path and type, as sent, of each column of a schema facet, including nested columns."""
+    """Yield (path, type) of each column of a schema facet, including nested columns. Names and types are as sent."""
     return ((path, kind) for path, kind, _ in _schema_rows(facet))
 
 
 def described_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
-    """Yield path, type and description, as sent, of each column of a schema facet, including nested columns."""
+    """Yield (path, type, description) of each column of a schema facet, including nested columns. All are as sent."""
     return ((path, kind, description) for path, kind, description in _schema_rows(facet))
 
 
@@ -129,7 +138,7 @@ def _schema_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _column_lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
-    """Parse facets that `column_lineage_facet.py` rejects."""
+    """Yield the rows of a columnLineage facet that the typed decoder in `column_lineage_facet.py` rejects."""
     own = ("columnLineage", None, None, None, None)
     for name, entry in _objects_by_name(facet.get("fields")):
         old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}
@@ -140,7 +149,10 @@ def _column_lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
-    """Spec facets/1-0-0/LineageFacet: on a dataset, the facet is an entry; on a job or run, it lists entries."""
+    """Yield the rows of a `lineage` facet (spec facets/1-0-0/LineageFacet).
+
+    The facet of a dataset is itself an entry. The facet of a job or run has a list of entries.
+    """
     entries = _objects_in_list(facet.get("entries")) if "entries" in facet else [facet]
     for entry in entries:
         target = tuple(_text_or_none(entry.get(key)) for key in ("type", "namespace", "name", "runId"))
@@ -152,13 +164,16 @@ def _lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 _READERS = {"schema": _schema_rows, "columnLineage": _column_lineage_rows, "lineage": _lineage_rows}
-"""The row generators of facets with a row per field or edge."""
+"""Maps the name of each facet that is stored as rows to its row generator."""
 
 _NO_INPUT: Row = (None,) * 9
 
 
 def _input_rows(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
-    """Return one row per transformation of each input. old: the transformation of a facet before 1-1-0."""
+    """Return one row per transformation of each input.
+
+    old: the transformation of the output field in facets before 1-1-0; it applies to inputs without a transformation.
+    """
     rows = []
     for source in _objects_in_list(value):
         get = source.get

@@ -11,7 +11,7 @@ from headwater.events.event import SentSymlink, SentTag
 T = TypeVar("T", bytes, Raw)
 
 PARENT = ("parent", "parentRun")
-"""Names of the facet with the parent run. Old producers send the second one."""
+"""Names of the facet with the parent run. Old producers send `parentRun`."""
 
 
 class _RunFields(Struct, frozen=True, gc=False):
@@ -30,13 +30,13 @@ class RunOfJob(Struct, frozen=True, gc=False):
     job: _Job | None = None
 
     def cells(self) -> tuple[str | None, str | None, str | None]:
-        """Return run id, namespace and name of the job."""
+        """Return (run id, job namespace, job name). Missing parts are None."""
         run, job = self.run or _NO_ID, self.job or _NO_JOB
         return run.runId, job.namespace, job.name
 
 
 class Parent(RunOfJob, frozen=True, gc=False):
-    """The parent run, and the root run of the chain."""
+    """The parent run of a run. root: the root run of the chain of parents."""
 
     root: RunOfJob | None = None
 
@@ -48,7 +48,7 @@ _ODD = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class JobType(NamedTuple):
-    """The `jobType` of a job. emission: its `eventContentMode`."""
+    """The facet `jobType` of a job. emission: `eventContentMode` in its `emissionPattern`."""
 
     processing_type: str | None = None
     integration: str | None = None
@@ -64,7 +64,7 @@ class Lifecycle(NamedTuple):
 
 
 def text_at(value: Any, *path: str) -> str | None:
-    """Return the text at a path of a decoded value, or None."""
+    """Return the text at a path of keys in a decoded value. Returns None if there is no text."""
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
@@ -76,7 +76,10 @@ def parent_facet(facets: Mapping[str, T]) -> T | None:
 
 
 def read_parent(raw: bytes) -> Parent:
-    """Parse the run facet `parent`. Uses a fast typed decoder, because it is not cacheable; keeps the valid parts."""
+    """Parse the run facet `parent`. Parts that are not valid become None.
+
+    A fast typed decoder parses it first, because this facet differs per run and is not cached.
+    """
     try:
         return _parent.decode(raw)
     except _ODD:
@@ -94,7 +97,7 @@ def _read_run_of_job(value: Any) -> RunOfJob:
 
 
 def read_artifact(value: Any) -> str | None:
-    """Return the id of the run's Fabric item from the run facet `spark_properties`."""
+    """Return the id of the run's Fabric item from the decoded run facet `spark_properties`, or None."""
     names = ("trident.artifact.id", "spark.trident.artifact.id")
     return next((found for name in names if (found := text_at(value, "properties", name))), None)
 
@@ -112,7 +115,10 @@ def read_lifecycle(value: Any) -> Lifecycle:
 
 
 def read_tags(value: Any) -> tuple[SentTag, ...] | None:
-    """Parse the dataset facet `tags`. Returns None if it is not an object, empty if it was deleted."""
+    """Parse the dataset facet `tags`.
+
+    Returns None if the facet is not an object, and an empty tuple if it is deleted.
+    """
     if not isinstance(value, dict):
         return None
     if value.get("_deleted") is True:

@@ -1,4 +1,4 @@
-"""Finds the published OpenLineage schema of a schema URL, in the copies in this package, without network access."""
+"""Finds the published OpenLineage schema of a schema URL. Reads copies in this package, not the network."""
 
 import re
 from collections.abc import Mapping
@@ -31,9 +31,10 @@ _VERSION = re.compile(r"/(\d+-\d+-\d+)/\w+\.json")
 class FacetSchema:
     """The schema of a facet's `_schemaURL`.
 
-    lookup: `exact` (this file and version), `newest` (this file; the URL has no version, or one that is not included),
-        `base` (an untyped custom facet), `unmapped` (an unknown schema) or `missing`.
-    url: the published definition, with fragment; None unless `exact` or `newest`.
+    lookup: `exact` if this package has the file in the version of the URL; `newest` if the newest version of the file
+    is used, because the URL has no version or a version that this package lacks; `base` for an untyped custom facet;
+    `unmapped` for an unknown schema; `missing` if the facet has no `_schemaURL`.
+    url: URL of the published definition, with fragment. It is None unless `lookup` is `exact` or `newest`.
     """
 
     lookup: Lookup
@@ -50,7 +51,7 @@ def facet_schema(schema_url: object) -> FacetSchema:
 
 
 def published_schema(url: str) -> Any:
-    """Read the copy of the schema file at `url`. The validator calls this instead of the network.
+    """Return the decoded copy of the schema file at `url`. The validator calls this function instead of the network.
 
     Raises LookupError for every other URL.
     """
@@ -97,7 +98,10 @@ def _major_version(version: str) -> str:
 
 
 def _definition_pointer(path: str, name: str, wanted: str) -> str | None:
-    """Return the wanted facet definition, or the one with the name of the file, or None."""
+    """Return the key of a facet definition in a schema file, or None.
+
+    wanted: the key that the URL names. If the file lacks it, the definition with the name of the file is used.
+    """
     definitions = _read_spec_file(path)["$defs"]
     facets = [each for each in (wanted, name) if each in definitions and each.endswith("Facet")]
     return facets[0] if facets else None

@@ -7,11 +7,14 @@ from headwater.events.event import EventShape, Facet, Sent, SentSymlink, SentTag
 from headwater.tables import SHAPES
 
 SENT = {**{name: name for name in Sent.__struct_fields__}, "kind": "event_kind", "event_time_us": "event_time"}
-"""The column of `events` for each member of `Sent`."""
+"""Maps each member of `Sent` to its column of the table `events`."""
 
 
 class StoredHead(NamedTuple):
-    """The subject of a stored event, and the length of its body in bytes."""
+    """The subject of a stored event.
+
+    state: the event type, such as COMPLETE. size: length of the body in bytes.
+    """
 
     sequence: int
     event_id: str
@@ -25,7 +28,10 @@ class StoredHead(NamedTuple):
 
 
 def sent_from_cells(cells: Sequence[Any]) -> Sent | None:
-    """Convert the columns in `SENT` to a `Sent`; None for a row of an older version with fewer columns."""
+    """Convert the cells of the columns in `SENT` to a `Sent`.
+
+    Returns None for a row that an older version with fewer columns wrote.
+    """
     named = dict(zip(SENT, cells, strict=True))
     if named["shape"] is None:
         return None
@@ -35,7 +41,7 @@ def sent_from_cells(cells: Sequence[Any]) -> Sent | None:
 
 
 def shape_from_cells(cells: Sequence[Any]) -> EventShape:
-    """Convert a row of `shapes`."""
+    """Convert a row of the table `shapes` to an `EventShape`."""
     named = dict(zip(SHAPES.columns, cells, strict=True))
     named |= {side: tuple(_used_dataset_from_cell(each) for each in named[side]) for side in ("inputs", "outputs")}
     return EventShape(

@@ -8,7 +8,7 @@ SUBSET = "subset"
 FILTERED = "subset:"
 """Prefix of entries in `UsedDataset.counted` that are columns of the condition."""
 PARTS_READ = "subset of parts"
-"""Entry in `UsedDataset.counted`: the condition of an input names partitions or locations."""
+"""Entry in `UsedDataset.counted` if the condition of an input names partitions or locations."""
 
 
 def condition_columns(facet: Any) -> tuple[str, ...]:
@@ -17,7 +17,10 @@ def condition_columns(facet: Any) -> tuple[str, ...]:
 
 
 def is_about_parts(facet: Any) -> bool:
-    """Tell whether the condition of an input names partitions or locations, as only a dataset with parts has them."""
+    """Whether the condition of an input names partitions or locations.
+
+    Only datasets that consist of parts have them.
+    """
     return any(
         any(isinstance(each, dict) for each in _list_or_empty(condition.get("partitions")))
         or any(isinstance(each, str) for each in _list_or_empty(condition.get("locations")))
@@ -32,7 +35,7 @@ def folder_columns(path: str) -> set[str]:
 
 
 def _nested_conditions(facet: Any) -> Iterator[dict[str, Any]]:
-    """Yield the condition of an input and the conditions in it."""
+    """Yield the condition of an input, and all conditions that are nested in it."""
     todo = [facet.get("inputCondition")] if isinstance(facet, dict) else []
     while todo:
         condition = todo.pop()

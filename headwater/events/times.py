@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 AHEAD_US = 24 * 3600 * 1_000_000
-"""Event times further after the receipt are not trusted."""
+"""Event times that are later than the time of receipt by more than this (us) are not trusted."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # UTC; formatting is twice as fast without a zone
@@ -12,7 +12,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def parse_time(text: str) -> tuple[int | None, str | None]:
-    """Return microseconds since 1970-01-01 UTC, and a flag or None.
+    """Parse a time. Returns (microseconds since 1970-01-01 UTC, flag); the flag is None for a regular time.
 
     A time without a zone is read as UTC, with the flag `time_no_zone`. An invalid time returns (None, `time_invalid`).
     """
@@ -27,7 +27,7 @@ def parse_time(text: str) -> tuple[int | None, str | None]:
 
 @lru_cache(16_384)
 def iso_time(time_us: int | None) -> str | None:
-    """Format a time for answers, in UTC with milliseconds."""
+    """Format a time for answers, in UTC with milliseconds. None stays None."""
     if time_us is None:
         return None
     return (_EPOCH_WITHOUT_ZONE + timedelta(microseconds=time_us)).isoformat(timespec="milliseconds") + "Z"

@@ -1,4 +1,4 @@
-"""Converts reports of dropped events by a transport to events, so that they are stored once, like all events.
+"""Converts a transport's reports of dropped events to events, so that each report is stored once, like all events.
 
 A report is the last line of a file of events: `{"headwater": {…}}` (docs/how-to/data-engineer/offline-ingestion.md).
 """
@@ -20,7 +20,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _LostEvents(msgspec.Struct, rename="camel"):
-    """Events that one application lost between two times (ISO 8601), by reason."""
+    """The number of events that one application lost between two times (ISO 8601), in total and by reason."""
 
     application_name: _Text
     dropped: _Count
@@ -43,8 +43,9 @@ _line = msgspec.json.Decoder(_LossLine)
 def loss_event(line: bytes) -> bytes | None:
     """Convert a line of losses to a JobEvent, deterministically; return None for every other line.
 
-    Its time is `until`; its job is the application, in the line's `namespace` or in `headwater`. The losses are the
-    job facet `headwater_transportLosses`: dropped, queueFull, unserialisable, since, until, transport, application.
+    The event time is `until`. The job is the application, in the namespace that the line names or in `headwater`. The
+    job facet `headwater_transportLosses` has the members dropped, queueFull, unserialisable, since, until, transport
+    and application.
     """
     if _MARK not in line[:64]:  # almost every line is an event and need not be decoded
         return None

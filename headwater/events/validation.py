@@ -1,6 +1,6 @@
 """Validate an event against the published schemas, without network access: the core, and each facet separately.
 
-Problems state where they are, what is wrong and what was expected.
+Each problem has the path of the invalid value, and states what is wrong and what was expected.
 """
 
 import json
@@ -31,8 +31,9 @@ _EXPECTED = {
 class Problem:
     """A problem of an event. All texts are short and printable, whatever the event contains.
 
-    path: such as `outputs[0].facets.schema.fields[2].name`; `event` for the event as a whole.
-    facet: key of the facet, or None.
+    path: path of the invalid value, such as `outputs[0].facets.schema.fields[2].name`, or `event` for the event as a
+    whole.
+    facet: key of the facet with the problem, or None.
     message: what is wrong and what was expected.
     schema: URL of the published definition, or None.
     severity: an `info` does not make the event invalid.
@@ -58,7 +59,10 @@ def describe_key(key: str) -> str:
 
 
 def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
-    """Replace an `anyOf` or `oneOf` error by the errors of the nearest alternative, if there is a clear one."""
+    """Replace an `anyOf` or `oneOf` error by the errors of the nearest alternative.
+
+    Yields the error itself if it is of another kind, or if no alternative is clearly nearest.
+    """
     branches = getattr(error.kind, "context", None)
     if error.kind.name not in {"anyOf", "oneOf"} or not branches or not all(branches):
         yield error
@@ -72,7 +76,7 @@ def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
 
 
 def describe_error(error: ValidationError) -> str:
-    """Describe an error and the expectation, with at most a few words of the event's content."""
+    """Describe what is wrong and what was expected. The text quotes at most a few words of the event."""
     text = _wording(error.kind, error)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
@@ -181,12 +185,15 @@ def _facet_problems(path: Path, facet: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _is_tombstone(path: Path, facet: dict[str, Any]) -> bool:
-    """Whether a job or dataset facet is deleted; then it needs no content."""
+    """Whether a job or dataset facet has `_deleted: true`. Deleted facets need no content."""
     return facet.get("_deleted") is True and path[0] != "run" and "facets" in path[1:-1]
 
 
 def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Validate the value at `path` of the event against a published definition."""
+    """Yield the problems of a value.
+
+    url: the published definition that the value must match. instance: the value; path: its path in the event.
+    """
     try:
         for error in _validator(url).iter_errors(instance):
             for nearest in nearest_errors(error):
@@ -210,5 +217,5 @@ def _facet_key(path: Path) -> str | None:
 
 @cache
 def _validator(url: str) -> Draft202012Validator:
-    """Compile the validator of a definition on first use. The number of definitions limits the cache."""
+    """Compile the validator of a definition on first use. The cache is as small as the number of definitions."""
     return Draft202012Validator({"$ref": url}, retriever=published_schema, validate_formats=True)

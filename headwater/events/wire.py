@@ -66,7 +66,10 @@ _ODD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
-    """Decode an event. If it was decoded loosely, also returns the digest of the whole event.
+    """Decode an event. Returns (event, digest).
+
+    The digest is None if strict decoding succeeded. If the event was decoded loosely, it is the digest of the whole
+    event.
 
     Raises InvalidEvent if it is not an event.
     """
@@ -82,7 +85,11 @@ def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
 
 
 def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
-    """Decode a dataset, with its digest if it was decoded loosely; None if it lacks namespace or name."""
+    """Decode a dataset. Returns (dataset, digest), or None if the dataset lacks namespace or name.
+
+    The digest is None if strict decoding succeeded. If the dataset was decoded loosely, it is the digest of the whole
+    dataset.
+    """
     try:
         dataset = _dataset.decode(raw)
         if _are_facets(dataset.facets) and _are_facets(dataset.inputFacets) and _are_facets(dataset.outputFacets):

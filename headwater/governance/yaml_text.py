@@ -1,6 +1,6 @@
-"""Read and write YAML. Errors name the file, the line and the cause.
+"""Read and write YAML; error messages contain the file, the line and the cause.
 
-Aliases, deep nesting and duplicate keys are rejected: they can exhaust a loader or hide a part of the file.
+The readers reject aliases, deep nesting and duplicate keys, which can exhaust memory or hide a part of the file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from headwater.common.errors import WrongSetting
 from headwater.common.yaml_values import construct_value
 
 _MAX_FILE_BYTES = 32 << 20
-"""Maximum size of a file that is read from disk."""
+"""Maximum size of a file that is read from disk, in bytes."""
 _MAX_LINES_BYTES = 16 << 20
-"""Maximum size of a text that is read with line numbers."""
+"""Maximum size of a text that is read with line numbers, in bytes."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 100
 Json = dict[str, Any]
@@ -30,15 +30,15 @@ class _DumperWithoutAliases(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # t
 
 
 def to_yaml(document: Json) -> str:
-    """Return a document as YAML, with members in order."""
+    """Return a document as YAML, with members in the order of the document."""
     text: str = yaml.dump(document, Dumper=_DumperWithoutAliases, sort_keys=False, allow_unicode=True, width=120)
     return text
 
 
 def read_text(path: Path, shown: str, too_long: str) -> str:
-    """Return the text of a file.
+    """Return the text of a file; raises WrongSetting if the file cannot be read or is too large.
 
-    Raises WrongSetting. shown: its name in errors. too_long: the fix for a file that is too large.
+    shown: name of the file in error messages. too_long: what to do if the file is too large, for the error message.
     """
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
@@ -49,7 +49,10 @@ def read_text(path: Path, shown: str, too_long: str) -> str:
 
 
 def read_yaml(text: str, where: str) -> Json:
-    """Parse a YAML mapping with typed scalars. Raises WrongSetting with the location of an error."""
+    """Parse a YAML mapping with typed scalars; raises WrongSetting with the location if it is invalid.
+
+    where: name of the file, for error messages.
+    """
     try:
         node = compose_strict(text, _LOADER)
         found = None if node is None else construct_value(node, _LOADER)
@@ -69,7 +72,7 @@ class YamlText(NamedTuple):
     node: yaml.Node | None
 
     def line(self, path: Sequence[Any]) -> int:
-        """Return the line of a part, or of its last existing parent."""
+        """Return the line of the part at a path of keys and indexes, or of its last existing parent."""
         node, line = self.node, 1
         for step in path:
             if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
@@ -83,7 +86,10 @@ class YamlText(NamedTuple):
 
 
 def read_yaml_lines(text: bytes, file: str) -> YamlText:
-    """Parse a file with line numbers and scalars as strings. Raises WrongSetting with the line of an error."""
+    """Parse a file with line numbers and with scalars as strings; raises WrongSetting with the line if it is invalid.
+
+    file: name of the file, for error messages.
+    """
     if len(text) > _MAX_LINES_BYTES:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: the limit is {_MAX_LINES_BYTES:,}.")
     try:
@@ -98,9 +104,9 @@ def read_yaml_lines(text: bytes, file: str) -> YamlText:
 
 
 def compose_strict(text: str | bytes, loader: Any) -> yaml.Node | None:
-    """Return the nodes of a text.
+    """Return the root node of a text, or None if the text is empty.
 
-    Raises MarkedYAMLError for deep nesting, aliases and duplicate keys. loader: the parser to use.
+    loader: the YAML loader class to use. Raises MarkedYAMLError for deep nesting, aliases and duplicate keys.
     """
     _check_events(text, loader)
     node: yaml.Node | None = yaml.compose(text, Loader=loader)
@@ -110,7 +116,7 @@ def compose_strict(text: str | bytes, loader: Any) -> yaml.Node | None:
 
 
 def _check_events(text: str | bytes, loader: Any) -> None:
-    """Check the events of the parser before composing, because events need no memory."""
+    """Raise MarkedYAMLError for deep nesting and aliases, before the text is composed, which could exhaust memory."""
     deep = 0
     for event in yaml.parse(text, Loader=loader):
         deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -125,7 +131,7 @@ def _yaml_error_at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
 
 
 def _duplicate_keys(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Yield duplicate keys of mappings."""
+    """Yield the keys that occur more than once in a mapping, at any depth."""
     todo = [] if root is None else [root]
     while todo:
         node = todo.pop()

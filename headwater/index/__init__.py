@@ -1,1 +1,1 @@
-"""The index: a disposable read model of bronze that answers questions."""
+"""The index: a read model of bronze from which questions are answered. It can always be rebuilt from bronze."""

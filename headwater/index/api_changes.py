@@ -1,9 +1,9 @@
 """Changes made through the API as OpenLineage events. They are stored and replayed like all other events.
 
-A change is a run of an internal job, `headwater/api.CHANGE`. Its run facet `headwater_change` describes the change. If
-OpenLineage has its own terms for a change, the event uses only these: a `tags` facet for tags of datasets, a DROP for
-the deletion of a dataset. Each tag has its own producer, because the newest `tags` facet of a producer replaces its
-older ones (rule 8).
+A change is a run of an internal job, `headwater/api.CHANGE`. The run facet `headwater_change` describes the change.
+Changes for which OpenLineage has its own terms use these terms: a `tags` facet tags a dataset, and a DROP deletes it.
+Each tag of a dataset has its own producer, because the newest `tags` facet of a producer replaces its older facets
+(rule 8).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,21 +24,24 @@ from headwater.lineage.runs.write_properties import CHANGE_FACET, CHANGE_NAMESPA
 
 FACET = CHANGE_FACET
 NAMESPACE = CHANGE_NAMESPACE
-"""The namespace of the internal jobs. Lists leave it out."""
+"""The namespace of the internal jobs. Lists leave out the jobs in this namespace."""
 
 _PRODUCER = "urn:headwater:api"
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 _AT_ONCE = 1_000
-"""How many datasets one event drops at most."""
+"""The maximum number of datasets that one event drops."""
 
 Json = dict[str, Any]
 
 
 class ApiChange(NamedTuple):
-    """A change of a job, dataset, tag, namespace or source. The newest of one (about, mark, detail) applies.
+    """A change of a job, dataset, tag, namespace or source.
 
-    mark: `deleted`, with the kind of the deleted thing as detail; `tag` of a job, with the tag as detail; `described`
-    of a tag; `namespace` or `source` of a declared one. order: a text that sorts like the event.
+    Of the changes with the same subject, operation and tag_or_column, only the newest applies.
+    operation: `deleted`; `tag` (a job got or lost a tag); `described` (a tag was created); `namespace` or `source` (a
+    namespace or data source was created). tag_or_column: for `deleted`, the kind of the subject, such as JOB; for
+    `tag`, the tag. order: a text that sorts like the event. time_us: the event time (us, UTC). value: `true` or
+    `false`, or the description.
     """
 
     subject: Name
@@ -50,7 +53,10 @@ class ApiChange(NamedTuple):
 
 
 def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> ApiChange | None:
-    """Return the change in a run's facets, or None if they contain none."""
+    """Return the change in the facets of an internal job's run, or None if there is no valid change.
+
+    facets: the run facets by name. fact: the facts of the event.
+    """
     if FACET not in facets or fact.content.job.namespace != NAMESPACE:
         return None
     change = decode(bytes(facets[FACET]))
@@ -65,7 +71,7 @@ def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> ApiChange | None:
 
 
 def job_tag_event(job: Name, tag: str, *, is_set: bool) -> Json:
-    """Return the event that adds a tag to a job, or removes it if `is_set` is false."""
+    """Return the event that adds a tag to a job, or removes the tag if `is_set` is false."""
     return _change_event("tag_job", "tag", job, "JOB", detail=tag, value="true" if is_set else "false")
 
 
@@ -80,12 +86,15 @@ def job_deletion_event(job: Name) -> Json:
 
 
 def dataset_deletion_event(dataset: Name) -> Json:
-    """Return the event that drops a dataset. Its edges are hidden until it is written again (rule 10)."""
+    """Return the event that drops a dataset. The dataset's edges are hidden until it is written again (rule 10)."""
     return _with_dataset_drops(_change_event("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
 
 
 def namespace_deletion_events(namespace: str, datasets: Sequence[Name]) -> list[Json]:
-    """Return the events that drop datasets of a namespace and then hide it with its jobs until its next event."""
+    """Return the events that delete a namespace: first they drop its datasets, then they hide it and its jobs.
+
+    The namespace is hidden until its next event. datasets: all datasets of the namespace.
+    """
     change = partial(_change_event, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
     drops = [_with_dataset_drops(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
     return [*drops, change()]
@@ -107,19 +116,25 @@ def source_event(source: str, description: Json) -> Json:
 
 
 def dataset_tag_event(dataset: Name, column: str | None, tag: str, *, is_set: bool) -> Json:
-    """Return the event that adds a tag to a dataset or column, or removes it if `is_set` is false."""
+    """Return the event that adds a tag to a dataset or column, or removes the tag if `is_set` is false.
+
+    column: the tagged column, or None to tag the dataset.
+    """
     entry = {"key": tag, "value": "true", "source": "HEADWATER"} | ({"field": column} if column is not None else {})
     return tags_event(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [entry] if is_set else [])
 
 
 def tags_event(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
-    """Return the event that replaces a producer's tags of a dataset (rule 8)."""
+    """Return the event that replaces the tags that a producer gave to a dataset (rule 8).
+
+    tags: the entries of the `tags` facet.
+    """
     event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": headwater_facet(tags=tags)}})
     return {**event, "producer": producer}
 
 
 def headwater_event(kind: str, **members: Any) -> Json:
-    """Return an event from Headwater. kind: the OpenLineage type, such as `RunEvent`."""
+    """Return an event with Headwater as producer. kind: the OpenLineage type, such as `RunEvent`. members: the rest."""
     return {"eventTime": current_event_time(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
 
 

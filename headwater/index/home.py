@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class PublishedFile(NamedTuple):
-    """The file that questions read, and when they were switched to it (ns). A rebuilt file can have the same name."""
+    """The file that questions read, and when it was published (ns). A rebuilt file may have the same path."""
 
     path: Path
     at_ns: int
@@ -31,7 +31,7 @@ class IndexHome:
         self._check = DamageCheck()
 
     def index_path(self, rules: NameRules) -> Path:
-        """Return the file for these name rules and the current code of the rules."""
+        """Return the path of the index file for these name rules and the current code of the rules."""
         return self._folder / f"{FORMAT}-{rules.rules_hash[:16]}.sqlite"
 
     def attempts_path(self, partition: str) -> Path:
@@ -39,13 +39,16 @@ class IndexHome:
         return self._folder / f"attempts-{partition}.json"
 
     def erasures_record_path(self, path: Path) -> Path:
-        """Return the file that records the erasures from the lake up to the start of an index."""
+        """Return the file with the hash of the erasures that were done in the lake before an index was started.
+
+        path: the index file.
+        """
         return path.with_suffix(".begun")
 
     def unpublished_path(self) -> Path | None:
-        """Return the file that is being built before there is one to read, or None if there is no file.
+        """Return the index file that was written last, or None if there is no index file.
 
-        If there are several, it is the one that was written last.
+        While no file is published, this is the file that is being built.
         """
         found = []
         for file in self._folder.glob("*.sqlite*"):
@@ -64,7 +67,7 @@ class IndexHome:
         return size
 
     def publish(self, path: Path) -> None:
-        """Switch questions to this file and delete the other index files. Open connections can still read those."""
+        """Switch questions to this file and delete the other index files. Open connections still read deleted files."""
         fresh = self._pointer.with_suffix(".new")
         fresh.write_text(path.name + "\n")
         fresh.replace(self._pointer)
@@ -91,7 +94,10 @@ class IndexHome:
         return self._pointer.exists()
 
     def open_published(self, open_file: Callable[[Path], T]) -> tuple[PublishedFile, T]:
-        """Open the file that questions read, and retry if it was replaced. Raises LakeUnavailable if there is none."""
+        """Open the file that questions read. If the file is replaced meanwhile, open the new one.
+
+        Returns the file and the result of `open_file`. Raises LakeUnavailable (NotBuilt without a file).
+        """
         while True:
             found = self.published_file()
             try:
@@ -103,11 +109,11 @@ class IndexHome:
 
     @contextmanager
     def index_errors(self, file: PublishedFile) -> Iterator[None]:
-        """Wrap reads of an index file: faults of the file raise IndexUnreadable, and its writer learns of damage.
+        """Wrap reads of an index file: faults of the file raise IndexUnreadable, and damage is reported to the writer.
 
-        If the file was replaced meanwhile, an error is not reported as damage, because the next read uses its
-        successor. A programming error, such as a wrong SQL statement, is raised unchanged, because the same question
-        would fail again.
+        If the file was replaced meanwhile, an error is not reported as damage, because the next read uses the new file.
+        A programming error, such as a wrong SQL statement, is raised unchanged, because the same question would fail
+        again.
         """
         try:
             yield
@@ -123,7 +129,7 @@ class IndexHome:
             raise IndexUnreadable(f"The index cannot be read ({error}). Ask again in a moment.") from error
 
     def is_damaged(self, error: BaseException, path: Path) -> bool:
-        """Return whether an error is caused by a damaged file. If the error is ambiguous, the file is checked."""
+        """Return whether an error is caused by damage of a file. If the error is ambiguous, the file is checked."""
         return self._check.is_damaged(error, path)
 
     def _is_still_published(self, file: PublishedFile) -> bool:
@@ -132,17 +138,17 @@ class IndexHome:
         return False
 
     def unpublish(self, path: Path) -> None:
-        """Prevent questions from reading this file until `publish`, because it is rebuilt from scratch."""
+        """Prevent questions from reading this file until it is published again, because it is rebuilt from scratch."""
         if self.is_published_file(path):
             self._pointer.unlink()
 
     def _report_damage(self, path: Path) -> None:
-        """Ask the writer to delete a file that cannot be read. Any process may call this."""
+        """Ask the index's writer to delete a damaged file. Any process may call this."""
         with suppress(OSError):  # without the folder, there is no index to repair
             self._damaged.write_text(path.name)
 
     def reported_damaged_path(self) -> Path | None:
-        """Return the file that was reported as damaged, or None."""
+        """Return the index file that was reported as damaged, or None if no report names an existing file."""
         try:
             name = self._damaged.read_bytes().strip()
         except FileNotFoundError:

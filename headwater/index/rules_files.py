@@ -1,4 +1,4 @@
-"""The folder of the user's rules. Changed files are read again, and a broken file keeps its last valid rules active."""
+"""The folder of the user's rules. Changed files are read again. If a file is invalid, its last valid rules apply."""
 
 import os
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class RulesFiles:
     """The rules of one folder. All files are optional. Not thread-safe."""
 
     def __init__(self, folder: Path, window_us: int | None = None) -> None:
-        """Set the folder. `current` reads its files. window_us: as in `UserRules`."""
+        """folder: the folder of the rules. `current_rules` reads its files. window_us: as in `UserRules`."""
         self._folder = folder
         self._window_us = window_us
         self._paths = [str(folder / file) for file in (*FILES, _TABLE_LOG)]
@@ -52,11 +52,11 @@ class RulesFiles:
 
     @property
     def problems(self) -> list[str]:
-        """The problems in the current files: file, line, rule and what is expected."""
+        """Messages about the problems in the current files. Each names the file, line, rule and the expected value."""
         return list(self._problems)
 
     def current_rules(self) -> UserRules:
-        """Return the active rules, after reading files that have changed."""
+        """Return the active rules. If a file has changed since the last call, all files are read again first."""
         stamps = [_file_stamp(path) for path in self._paths]
         if stamps != self._stamps:
             self._problems = []

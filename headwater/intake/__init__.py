@@ -1,1 +1,1 @@
-"""The way in: HTTP requests and files become records of the event log, and the parser writes them to bronze."""
+"""Ingestion of events: HTTP requests and files become records of the event log, which the parser writes to bronze."""

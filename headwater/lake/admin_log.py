@@ -21,9 +21,9 @@ _LONGEST = 2000
 
 
 class Actor(NamedTuple):
-    """The author of a change. who: the name of the key, the person's OIDC name, or `USER@MACHINE` for a command.
+    """The author of a change. who: the name of an API key, a person's OIDC name, or `USER@MACHINE` for a command.
 
-    address, agent: of the request; empty for a command.
+    address, agent: the client address and the user agent of the request; both are empty for a command.
     """
 
     who: str
@@ -32,9 +32,9 @@ class Actor(NamedTuple):
 
 
 def open_admin_log(lake: str, options: Mapping[str, str] | None = None) -> LakeTable:
-    """Return the table, which may not exist yet.
+    """Return the table of the admin log. The table may not exist yet.
 
-    lake, options: as returned by `runtime.storage.lake_root_and_options`.
+    lake, options: the folder or URI of the lake and its storage options, from `runtime.storage.lake_root_and_options`.
     """
     return LakeTable(f"{lake}/admin/{ADMIN_LOG.name}", ADMIN_LOG, options)
 
@@ -44,25 +44,25 @@ def record_admin(
 ) -> None:
     """Write one row: `actor` did `action` to `subject`.
 
-    table: from `open_admin_log(*lake_place(settings))`. action: the name of the command, such as `keys add`, `forget`,
+    table: the admin log from `open_admin_log`. action: the name of the command, such as `keys add`, `forget`,
     `sinks redrive`. subject: the name of the changed thing, never its content. detail: further facts, such as counts.
-    All texts are redacted and shortened to 2,000 characters, so that no secret is logged by mistake.
-    Raises LakeUnavailable: then the row may or may not exist, and the caller reports that the change is not logged.
+    All texts are redacted, so that no secret is logged by mistake, and shortened to 2,000 characters.
+    Raises LakeUnavailable. The row may or may not exist then, and the caller reports that the change is not logged.
     """
     _append_rows(table, [_to_row(actor, action, subject, outcome, detail)])
 
 
 class AdminRecorder:
-    """Writes the changes of one process. Changes that arrive during a commit share the next commit."""
+    """Writes the changes that one process makes. Changes that arrive during a commit share the next commit."""
 
     def __init__(self, table: LakeTable):
-        """table: from `open_admin_log(*lake_place(settings))`, used only by this recorder."""
+        """table: the admin log from `open_admin_log`. Only this recorder may use the object."""
         self._table = table
         self._writing = threading.Lock()
         self._waiting: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
 
     def record(self, actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> None:
-        """Write one row like `record_admin`, and return when it is written. Thread-safe."""
+        """Write one row like `record_admin`, and return after the commit of the row. Thread-safe."""
         written = Future[None]()
         self._waiting.append((_to_row(actor, action, subject, outcome, detail), written))
         with self._writing:
@@ -101,5 +101,5 @@ _LISTED = define_row_list(
 
 
 def admin_rows(table: LakeTable, page: ListPage, *, since_us: int | None = None) -> ResultPage[dict[str, Any]]:
-    """List a page of changes, newest first by default. since_us: at or after this time (UTC)."""
+    """List a page of changes, newest first by default. since_us: list only changes at or after this time (us, UTC)."""
     return rows_page(table, _LISTED, page, [] if since_us is None else [f"at >= to_timestamp_micros({since_us})"])

@@ -1,4 +1,4 @@
-"""Converts rows to Arrow. Nested columns are flattened first, which avoids a dictionary per dataset."""
+"""Converts rows to Arrow. Nested columns are flattened first, so that no dictionary is built for each dataset."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -44,7 +44,7 @@ def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
 
 
 def rows_where(batch: pa.RecordBatch, mask: Sequence[bool]) -> pa.RecordBatch:
-    """Filter the rows of a batch by a mask."""
+    """Return the rows of a batch for which the mask is true. mask: one value for each row."""
     return batch.filter(pa.array(mask, pa.bool_()))
 
 

@@ -1,7 +1,7 @@
-"""Handles records that kill the parser or the index: after a death, the batch is tried in smaller parts.
+"""Handles records that kill the parser or the index: after each kill, the next attempt processes a smaller batch.
 
-A body of 32 MiB may need a hundred times as much memory as Python objects. If memory is short, the process is killed
-each time it reads the body. Without a count of attempts, all later records would wait forever.
+The Python objects of a body of 32 MiB may need a hundred times as much memory. If memory is short, the process is
+killed each time it reads the body. Without a count of attempts, all later records would wait forever.
 """
 
 import contextlib
@@ -10,14 +10,17 @@ from pathlib import Path
 
 BATCH_RECORDS = 2000
 MAX_DEATHS = 9
-"""Deaths at one watermark after which the next record is rejected unread. Each death divides the batch size by four."""
+"""If the process was killed more often than this at one watermark, the next record is rejected without reading it.
+
+Each kill divides the batch size by four.
+"""
 
 
 class UnfinishedAttempts:
-    """Counts the attempts at a watermark that did not end, in a file that survives the process."""
+    """Counts the batches at a watermark during which the process was killed, in a file that survives the process."""
 
     def __init__(self, path: Path):
-        """Read the count of earlier processes."""
+        """Read the count that earlier processes wrote to the file at `path`."""
         self._path = path
         try:
             self._watermark, self._deaths = json.loads(path.read_text())
@@ -25,7 +28,10 @@ class UnfinishedAttempts:
             self._watermark, self._deaths = -1, 0
 
     def begin_batch(self, watermark: int) -> int:
-        """Record the start of a batch. Returns its maximum number of records, or 0 to reject the next record."""
+        """Record the start of a batch after a watermark, the sequence number of the last processed record.
+
+        Returns the maximum number of records of the batch, or 0 if the caller must reject the next record.
+        """
         self._deaths = self._deaths + 1 if watermark == self._watermark else 0
         self._watermark = watermark
         self._write_count()

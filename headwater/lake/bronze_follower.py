@@ -21,7 +21,10 @@ Progress = Mapping[tuple[str, str], int]
 
 
 class BronzeEvent(NamedTuple):
-    """A stored event without its body. sent: None in rows of older versions, where only the body has this content."""
+    """A stored event without its body. sent: the sent content in columns; None in rows that an older version wrote.
+
+    For such a row, the caller must read the content from the body.
+    """
 
     event_id: str
     received_us: int
@@ -30,7 +33,7 @@ class BronzeEvent(NamedTuple):
 
 
 def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
-    """Return the newest sequence of each partition that has events that the consumer has not processed.
+    """Return the newest sequence of each partition with events that the consumer has not processed.
 
     Reads no bodies, and skips files without new events by their statistics.
     """
@@ -64,7 +67,7 @@ def has_lost_events(bronze: Bronze, progress: Progress) -> bool:
 
 
 def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
-    """Return the newest sequence of each partition that was received before a time (us); 0 if there is none."""
+    """Return, by partition, the newest sequence that was received before a time (us, UTC); 0 if there is none."""
     found = bronze.events.run_query(
         "SELECT log, incarnation, partition, max(CASE WHEN cast(received_at AS bigint) < "
         f"{received_us} THEN sequence ELSE 0 END) AS head FROM t GROUP BY log, incarnation, partition"
@@ -73,12 +76,12 @@ def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
 
 
 def oldest_ahead_us(bronze: Bronze, progress: Progress) -> int | None:
-    """Return when the oldest unprocessed event was received (us), or None."""
+    """Return when the oldest unprocessed event was received (us, UTC), or None if all events are processed."""
     return count_unprocessed(bronze, progress)[1]
 
 
 def count_unprocessed(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
-    """Return the number of unprocessed events, and when the oldest was received (us, or None)."""
+    """Return the number of unprocessed events, and when the oldest of them was received (us, UTC; None without any)."""
     if not bronze.exists():
         return 0, None
     found = bronze.events.run_query(
@@ -88,10 +91,10 @@ def count_unprocessed(bronze: Bronze, progress: Progress) -> tuple[int, int | No
 
 
 def count_processed(bronze: Bronze, progress: Progress) -> tuple[str, int]:
-    """Return the id of `events`, and the number of processed rows, including rows that were removed since.
+    """Return the id of table `events`, and the number of processed rows, including rows that were removed since.
 
-    The number stays the same unless unprocessed rows are removed, or the table is restored to an older version. So a
-    consumer that finds the same number can continue without missing events. Raises LakeUnavailable.
+    The number changes only if unprocessed rows are removed, or if the table is restored to an older version. A consumer
+    that finds the same number again can therefore continue without missing events. Raises LakeUnavailable.
     """
     table, rows, (removed,) = bronze.events.rows_within(_unprocessed_condition(progress), [REMOVED])
     return table, rows + removed
@@ -114,7 +117,7 @@ def _other_value_condition(column: str, known: list[str]) -> str:
 
 
 def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[BronzeEvent]:
-    """Return the events of a partition in (after, until], in order."""
+    """Return the events of a partition with sequences in (after, until], by ascending sequence."""
     sent = {**SENT, "event_time_us": "cast(event_time as bigint)"}
     found = bronze.events.run_query(
         "SELECT event_id, cast(received_at as bigint) AS received_us, sequence, "
@@ -139,13 +142,13 @@ _HEAD = (
 
 
 def stored_heads(bronze: Bronze, source: Source, after: int, until: int) -> list[StoredHead]:
-    """Return the heads of a partition's events in (after, until], in order, with the sizes of their bodies."""
+    """Return the heads of a partition's events with sequences in (after, until], by ascending sequence."""
     within = f"{_source_condition(source)} AND sequence > {after} AND sequence <= {until}"
     return _to_heads(bronze.events.run_query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence"))
 
 
 def first_sequence_after(bronze: Bronze, source: Source, after: int) -> int | None:
-    """Return the first sequence of a partition after `after`, or None."""
+    """Return the lowest sequence of a partition that is greater than `after`, or None if there is none."""
     found = bronze.events.run_query(
         f"SELECT min(sequence) AS first FROM t WHERE {_source_condition(source)} AND sequence > {after}"
     )
@@ -154,7 +157,7 @@ def first_sequence_after(bronze: Bronze, source: Source, after: int) -> int | No
 
 
 def heads_by_id(bronze: Bronze, event_or_run_id: str, limit: int) -> list[tuple[Source, StoredHead]]:
-    """Return the events with this event id or run id, in order of receipt."""
+    """Return the events with this event id or run id, each with its partition, in order of receipt."""
     is_it = f"event_id = {quote_sql(event_or_run_id)} OR run_id = {quote_sql(event_or_run_id)}"
     return _query_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
 
@@ -162,7 +165,7 @@ def heads_by_id(bronze: Bronze, event_or_run_id: str, limit: int) -> list[tuple[
 def newest_heads(
     bronze: Bronze, since_us: int | None, until_us: int | None, limit: int
 ) -> list[tuple[Source, StoredHead]]:
-    """Return the newest events received in [since, until) (us), newest first."""
+    """Return the newest events received in [since, until) (us, UTC; None: unbounded), newest first."""
     bounds = [f"cast(received_at AS bigint) >= {since_us}"] if since_us is not None else []
     bounds += [f"cast(received_at AS bigint) < {until_us}"] if until_us is not None else []
     return _query_heads(
@@ -177,7 +180,10 @@ def _query_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
 
 
 def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
-    """Return the terminal events of runs, in order of receipt. since_us: received since that day (UTC)."""
+    """Return the terminal events of runs, in order of receipt.
+
+    since_us: a time (us) on the first day (UTC) of receipt that is searched.
+    """
     named, ends = (", ".join(map(quote_sql, some)) for some in (run_ids, TERMINAL_TYPES))
     return _query_heads(
         bronze,
@@ -189,9 +195,10 @@ def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> lis
 def events_of_runs(
     bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, limit: int
 ) -> list[tuple[StoredHead, str]]:
-    """Return the events of runs in a partition before a sequence, with bodies, in order.
+    """Return (head, body) of the events of runs in a partition before a sequence, by ascending sequence.
 
-    since_us: received since that day (UTC); limit: maximum per run, half of them the first events, half the last.
+    since_us: a time (us) on the first day (UTC) of receipt that is searched. limit: the maximum number of events of
+    each run; if a run has more, the first and the last `limit // 2` events are returned.
     """
     named = ", ".join(quote_sql(each) for each in run_ids)
     placed = ", ".join(
@@ -213,7 +220,7 @@ def heads_by_time(bronze: Bronze, run_ids: Collection[str], since_us: int) -> li
 
 
 def heads_at_sequences(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, StoredHead]:
-    """Return the events of a partition with these sequences, by sequence."""
+    """Return the events of a partition with these sequences, by sequence. sequences: at least one."""
     within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _to_ranges(sequences))
     found = bronze.events.run_query(
         f"SELECT {_HEAD} FROM t WHERE {_source_condition(source)} "
@@ -232,14 +239,14 @@ class MemberHead(NamedTuple):
 
 
 def parent_ids_at_sequences(bronze: Bronze, source: Source, sequences: Collection[int]) -> set[str]:
-    """Return the parent run ids of the events with these sequences."""
+    """Return the parent run ids of a partition's events from the lowest to the highest of these sequences."""
     return _query_parent_ids(
         bronze, f"{_source_condition(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}"
     )
 
 
 def parent_ids_received_between(bronze: Bronze, from_us: int, to_us: int) -> set[str]:
-    """Return the parent run ids of the events received in (from, to] (us)."""
+    """Return the parent run ids of the events received in (from, to] (us, UTC)."""
     return _query_parent_ids(bronze, _received_condition(from_us, to_us))
 
 
@@ -249,10 +256,11 @@ def _query_parent_ids(bronze: Bronze, where: str) -> set[str]:
 
 
 def silent_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -> list[tuple[str, int]]:
-    """Return runs without an end event that became silent in (since, until], with the time when they did (us).
+    """Return (run id, time (us, UTC) at which the run became silent) of runs that became silent in (since, until].
 
-    A run is silent if its newest event time is `silence_us` in the past, or its events arrived even later. The query
-    reads only recent events, so callers must check for an end event that was received earlier.
+    A run without an end event becomes silent `silence_us` after its newest event time, or when its last event arrives
+    if that is later. The query reads only recent events, so callers must check for an end event that was received
+    earlier.
     """
     time_us, received_us = (f"cast({name} AS bigint)" for name in ("event_time", "received_at"))
     newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
@@ -270,9 +278,10 @@ def silent_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -
 
 
 def ends_of_parents_and_roots(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[str, list[int]]:
-    """Return for each run when its parent and root run ended (us), as far as known, by the run's newest event.
+    """Return the known end times (us, UTC) of the parent and the root run of each run, by run id.
 
-    since_us: considers events received since that day (UTC).
+    The newest event of a run determines its parent and root run. since_us: a time (us) on the first day (UTC) of
+    receipt that is searched.
     """
     named = ", ".join(quote_sql(each) for each in run_ids)
     received = f"received_date >= '{day_of(since_us)}'"
@@ -302,7 +311,7 @@ def ends_of_parents_and_roots(bronze: Bronze, run_ids: Collection[str], since_us
 
 
 def _parent_and_root(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield id and key of the parent and the root run in a row."""
+    """Yield (run id, run key) of the parent run and of the root run, if the row names them."""
     for kind in ("parent", "root"):
         run_id = row[f"{kind}_run_id"]
         if run_id:
@@ -312,9 +321,10 @@ def _parent_and_root(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def heads_of_runs_and_children(
     bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int, *, without_children: bool = False
 ) -> list[MemberHead]:
-    """Return the events of runs and of their children, in order of receipt.
+    """Return the events of runs and of their child runs, in order of receipt.
 
-    since_us: received since that day (UTC); until_us: received until then; without_children: without the children.
+    since_us: a time (us) on the first day (UTC) of receipt that is searched. until_us: the last time of receipt (us).
+    without_children: return only the events of the runs themselves.
     """
     named = ", ".join(quote_sql(each) for each in run_ids)
     of = f"run_id IN ({named})" if without_children else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
@@ -348,7 +358,7 @@ def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) ->
 
 
 def _to_ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
-    """Convert numbers to ranges: a condition with 2,000 numbers takes ten times as long as the read itself."""
+    """Convert numbers to inclusive ranges, because a condition with 2,000 numbers takes ten times as long as a read."""
     found: list[tuple[int, int]] = []
     for number in sorted(sequences):
         if found and found[-1][1] == number - 1:

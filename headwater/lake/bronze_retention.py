@@ -1,4 +1,4 @@
-"""Retention of bronze by age: deletes events by whole days, then rows to which no event refers."""
+"""Retention of bronze by age: deletes whole days of events, then the rows of other tables to which no event refers."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, 
 from headwater.tables.bronze import REMOVED_BEFORE
 
 BLANKED = ("http", "body")
-"""Columns of `rejected` with sent content. Retention blanks them; the rows stay, because the audit counts them."""
+"""Columns of `rejected` with sent content. Retention sets them to null, and keeps the rows for the audit's counts."""
 
 _SIDES = ("inputs", "outputs")
 _NAMED_BY_EVENTS = (
@@ -25,10 +25,11 @@ _AT_ONCE = 10_000
 
 
 def delete_old_events(bronze: Bronze, keep_days: int) -> None:
-    """Delete events older than `keep_days` days, and blank the content of rejected ones. Idempotent.
+    """Delete events older than `keep_days` days, and blank the sent content of rejected requests. Idempotent.
 
-    keep_days: 0 keeps all; otherwise more than the two days of the dedupe window, which is read from these rows.
-    Index, silver, gold and sinks keep what they derived from deleted events. Raises LakeUnavailable.
+    keep_days: days to keep events, or 0 to keep all. Must exceed the dedupe window of two days, because duplicates are
+    found in these rows. The index, silver, gold and sinks keep what they derived from deleted events. Raises
+    LakeUnavailable.
     """
     if not (keep_days and bronze.exists()):
         return
@@ -47,8 +48,9 @@ def delete_old_events(bronze: Bronze, keep_days: int) -> None:
 def remove_unreferenced(bronze: Bronze, sources: list[Source]) -> int:
     """Delete schemas, lineage, shapes and facets to which no event refers. Returns the number of deleted hashes.
 
-    No process may write meanwhile, and every writer must reload its known hashes afterwards, because it skips the rows
-    that it knows. Does nothing if a batch is incomplete, because its rows precede its events. sources: all partitions.
+    No process may write to bronze meanwhile. Afterwards, every writer must reload its known hashes, because it does not
+    write rows with known hashes. Does nothing if a batch is incomplete, because the rows of a batch are committed
+    before its events. sources: all partitions of the log.
     """
     if not bronze.exists() or _is_batch_incomplete(bronze, sources):
         return 0

@@ -22,22 +22,23 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 _AT_ONCE = 100_000
-"""Sequence numbers per query that searches for records in two tables."""
+"""The number of sequence numbers that one query covers when it searches for records that are in two tables."""
 _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
-"""Transaction of `events`: the number of rows removed by retention or by `headwater forget`."""
+"""The `app_id` of a transaction of `events`: the number of rows that retention or `headwater forget` removed."""
 
 LogEpoch = tuple[str, int, int]
-"""An ended log epoch: name, number of its events in the lake, and when it ended (us)."""
+"""An ended log epoch: its name, the number of its events in the lake, and when it ended (us, UTC)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Counts of the lake up to the watermark. A gap counts with its length.
+    """The row counts of bronze up to the watermarks. rejected: a gap counts as many times as it has lost records.
 
-    stored: including removed rows; refused: requests; notes: records of the current log epoch with notes of refused
-    requests; earlier: events received in earlier epochs; watermarks: by partition.
+    stored: the number of events, including removed ones. refused: the number of refused requests. notes: the number of
+    log records of the current epoch that describe refused requests. earlier: the number of events received in earlier
+    log epochs. watermarks: the newest sequence in the lake, by partition.
     """
 
     stored: int
@@ -51,7 +52,7 @@ class RowCounts:
 
 
 class StoredRecord(NamedTuple):
-    """Facts that identify a stored record: time of receipt (us), and the run id, if it has one."""
+    """Facts that identify a stored record: its time of receipt (us, UTC), and its run id, or None without a run."""
 
     received_us: int
     run_id: str | None
@@ -72,10 +73,10 @@ class Gap(NamedTuple):
 
 
 class Bronze:
-    """The bronze tables at a folder or URI, with one writing parser and any number of readers."""
+    """The bronze tables at a folder or URI. One parser writes them, and any number of processes read them."""
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None):
-        """Open nothing. root: the folder or URI with one folder per table."""
+        """root: the folder or URI that contains one folder for each table. Tables are opened at their first use."""
         self.tables = {
             table.name: LakeTable(f"{root}/{table.name}", table, storage_options, keeps_checksums=True)
             for table in BRONZE
@@ -84,12 +85,12 @@ class Bronze:
         self._created = False
 
     def exists(self) -> bool:
-        """Whether a parser has created the tables. It creates `events` last."""
+        """Whether a parser has created the tables. The parser creates `events` last, so this checks only `events`."""
         self._created = self._created or self.events.exists()
         return self._created
 
     def create(self, owner: str, epoch: str) -> None:
-        """Create missing tables, owned by one ingest route."""
+        """Create missing tables, owned by an ingest route (`owner`) and a log epoch."""
         for table in self.tables.values():
             table.create(creation_properties(table.table, owner, epoch))
 
@@ -102,7 +103,7 @@ class Bronze:
         return self.events.properties()
 
     def watermark(self, source: Source) -> int:
-        """Return the newest sequence number in the lake; 0 if there is none."""
+        """Return the newest sequence number of a partition in the lake; 0 if there is none."""
         return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
 
     def watermarks(self, sources: Sequence[Source]) -> dict[Source, int]:
@@ -111,17 +112,18 @@ class Bronze:
         return dict(zip(sources, found, strict=True))
 
     def acknowledged_sequence(self, source: Source) -> int:
-        """Return the newest acknowledged sequence at the last commit; 0 if the log does not count."""
+        """Return the log's count of acknowledged records at the last commit; 0 if the log does not count records."""
         return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
 
     def commit(
         self, source: Source, rows: Rows, last: int, acknowledged: int = 0, settled: SettledAttempts | None = None
     ) -> SettledAttempts:
-        """Commit a batch: most tables in parallel, then `shapes`, and `events` last. This completes the batch.
+        """Commit a batch: most tables in parallel, then `shapes`, and finally `events`, which completes the batch.
 
-        acknowledged: the log's count of acknowledged records, stored with the watermark because it survives the log.
-        settled: the result of `settle` or of the previous commit; pass the returned value to the next commit. Without
-        it, nothing is recorded as settled.
+        last: the sequence number to which the batch moves the watermark. acknowledged: the log's count of acknowledged
+        records; it is stored with the watermark, because the lake must know the count even if the log is lost.
+        settled: the result of `delete_unfinished_rows` or of the previous commit. None: no attempt is recorded as
+        settled. Returns the value of `settled` for the next commit.
         Raises ValueError or TypeError if a value does not fit its column; then no row was committed.
         """
         ready = {
@@ -155,7 +157,7 @@ class Bronze:
         return attempt.settled_after(last, passed)
 
     def stored_at(self, source: Source, sequence: int) -> StoredRecord | None:
-        """Return the stored facts of one record; None if it was lost or does not exist."""
+        """Return the stored facts of one record; None if the record was lost or does not exist."""
         where = (
             f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}' "
             f"AND sequence = {sequence}"
@@ -170,9 +172,10 @@ class Bronze:
         return None
 
     def gaps(self) -> list[Gap]:
-        """List acknowledged records, or claims, that were lost before they were parsed, newest last.
+        """List acknowledged records, and claims of records, that were lost before the parser read them, newest last.
 
-        Excludes what a service's retention deleted before the lake's first record, and records of other senders.
+        For the log of another service, a gap before the lake's first record is left out, because the service's
+        retention deleted these records. Missing claims in such a log are left out, too.
         """
         if not self.exists():
             return []
@@ -185,9 +188,10 @@ class Bronze:
         return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
     def delete_unfinished_rows(self, source: Source, watermark: int) -> SettledAttempts:
-        """Delete rows that killed parsers, or parsers that still run, left in a second table.
+        """Delete rows of records that other parsers, killed or still running, have written to a second table.
 
-        If there are none, this costs four reads of table logs, also after a kill.
+        Returns the settled attempts up to the watermark, for the first `commit`. If there are no such rows, this
+        costs four reads of table logs, even after a parser was killed.
         """
         attempts = count_attempts(self.tables, source)
         lowest = lowest_unsettled_sequence(self.tables, self.events, source, attempts)
@@ -196,7 +200,7 @@ class Bronze:
         return SettledAttempts(watermark, attempts)
 
     def _delete_duplicate_rows(self, source: Source, after: int, last: int) -> None:
-        """Delete rows of `duplicates` and `rejected` in (after, last] for records that are in another table as well.
+        """Delete rows of `duplicates` and `rejected` in (after, last] if another table contains the same record.
 
         Two parsers can decide differently about a record, for example if its claim was missing for only one of them.
         The parser that moved the watermark past the record decides; the other row is deleted.
@@ -218,9 +222,10 @@ class Bronze:
             decided |= sequences
 
     def recent_ids(self, source: Source, watermark: int, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
-        """Return the newest event ids of a partition up to the watermark, oldest first, with times of receipt (us).
+        """Return (time of receipt (us), event id) of a partition's newest events up to the watermark, oldest first.
 
-        Excludes later ids: events that another parser has stored meanwhile are not duplicates of themselves.
+        Excludes events after the watermark, which another parser has stored meanwhile. Otherwise, this parser would
+        take the same records for duplicates. since_us: the earliest time of receipt. limit: the maximum number of ids.
         """
         found = self.events.run_query(
             "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
@@ -235,8 +240,9 @@ class Bronze:
     def run_namespaces(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
         """Return the job namespace of the first received event of each run, by lower-case run id.
 
-        run_ids: lower-case UUIDs. The query searches for the lower-case and upper-case form, so that file statistics
-        apply. since_us: searches only days from this time on.
+        run_ids: lower-case UUIDs. The query compares with the lower-case and the upper-case form instead of converting
+        the column, so that it can skip files by their statistics. since_us: search only events received from the day
+        of this time (us, UTC) on.
         """
         forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
         days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
@@ -247,7 +253,7 @@ class Bronze:
         return dict(zip(found.column("run").to_pylist(), found.column("namespace").to_pylist(), strict=True))
 
     def known_hashes(self, limit: int) -> set[bytes]:
-        """Return the hashes of stored rows, at most `limit` per table."""
+        """Return the keys of stored rows that are found by a hash, at most `limit` for each table."""
         known: set[bytes] = set()
         for table, column in HASHED:
             found = self.tables[table.name].run_query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
@@ -267,7 +273,7 @@ class Bronze:
         return found
 
     def removed_before_us(self) -> int | None:
-        """Return the start (us) of the oldest day that retention has kept; None if it has removed no event."""
+        """Return the start (us, UTC) of the oldest day that retention kept; None if retention removed no event."""
         return self.events.watermark(REMOVED_BEFORE)
 
     def ended_epochs(self) -> list[LogEpoch]:
@@ -277,7 +283,7 @@ class Bronze:
         return [(name, received, ended) for name, received, ended in json.loads(self.properties().get(PAST, "[]"))]
 
     def begin_epoch(self, owner: str, epoch: str, ended: Sequence[LogEpoch]) -> None:
-        """Set the expected epoch and owner. Updates `events` last, because it is authoritative."""
+        """Set the owner, the expected log epoch and the ended epochs. `events` is authoritative and is updated last."""
         for table in self.tables.values():
             table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(ended)})
 

@@ -13,11 +13,11 @@ LOOKS_BACK = timedelta(days=31)
 """How far back to search for the previous schema. Reading the whole history for each batch would cost too much."""
 
 _Columns = Mapping[str, str | None]
-"""The type of each column, as sent, by its path with dots."""
+"""The type of each column as sent, or None without a type, by the column's path with dots."""
 
 
 class SchemaChange(NamedTuple):
-    """A dataset, with its name as sent, and its columns before and after the change."""
+    """A dataset, with its name as sent, and its columns before the change and now."""
 
     namespace: str
     name: str
@@ -26,10 +26,10 @@ class SchemaChange(NamedTuple):
 
 
 def schema_changes(bronze: Bronze, source: Source, heads: Collection[StoredHead]) -> dict[str, list[SchemaChange]]:
-    """Return the schema changes of events, by event id: datasets with other columns or types than before.
+    """Return the datasets with other columns or types than before, by the id of the event that changed them.
 
-    Compares outputs of COMPLETE events, and dataset events, in order of event time, for datasets with the same sent
-    name. heads: events of one partition.
+    Compares the schemas of each dataset name, as sent, in order of event time. Schemas come from the outputs of
+    COMPLETE events and from dataset events. heads: events of one partition, at least one.
     """
     rows = _query_changed_schemas(bronze, source, heads)
     columns = _columns_by_hash(bronze, {row[key] for row in rows for key in ("previous_hash", "schema_hash")})

@@ -39,17 +39,27 @@ WRITER = WriterProperties(
     max_row_group_size=ROW_GROUP,
     column_properties={"body": _PLAIN, "http": _PLAIN},
 )
-"""For appends and compactions. A compaction keeps several batches of up to a row group of bodies in memory."""
+"""Parquet options for appends and compactions.
+
+`max_row_group_size` also limits the memory of a compaction, which holds several batches of bodies. A batch has at most
+as many rows as a row group.
+"""
 
 _HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
-"""Maintenance cleans the log instead: the search for old entries took 28 of 56 ms per append after 2,700 commits."""
+"""Commits do not delete expired log entries, because the search for them took 28 of 56 ms after 2,700 commits.
+
+Maintenance deletes them.
+"""
 
 
 _Absent = Callable[[DeltaTable, int], list[bool]]
-"""Returns a mask of the rows that are missing in the handle's version, given its watermark."""
+"""Takes a handle and the watermark of its version. Returns for each row whether this version lacks the row."""
 
 Beside = Callable[[Callable[[str], int | None]], Sequence[tuple[str, int]]]
-"""Returns additional transactions of a commit, given those of the preceding version. Called again after a conflict."""
+"""Takes a function that returns the transaction of an `app_id` in the preceding version, or None.
+
+Returns the additional transactions of a commit as (app_id, version). It is called again after a conflict.
+"""
 
 NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
 """Rows with their sequence numbers."""
@@ -66,13 +76,13 @@ class PreparedRows:
 class LakeTable(OpenTable):
     """A writable table of the lake.
 
-    passed: the watermark that the last append found; None before the first commit with its `app_id`.
+    passed: the watermark that the last append found before its commit; None if no commit had its `app_id` yet.
     """
 
     passed: int | None = None
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Create the table if it does not exist; add missing columns to a table of an older version."""
+        """Create the table if it does not exist, or add missing columns to a table that an older version created."""
         self._translate_errors(partial(self._create_or_extend, properties))
         for _ in range(_RACES):
             handle = self.reopen()
@@ -105,9 +115,9 @@ class LakeTable(OpenTable):
         """Append rows in one commit that moves the watermark to `last`. Returns the number of rows written.
 
         Skips rows at or below the watermark, because they are stored. with_transactions: returns additional
-        transactions of the commit; only commits with this `app_id` set them. A concurrent commit with the same `app_id`
-        conflicts; then the watermark is read again on a new handle. Raises LakeUnavailable; a retry with the same rows
-        is safe.
+        transactions of the commit. Only commits with this `app_id` may set them. If a concurrent commit with the same
+        `app_id` conflicts, the watermark is read again on a new handle. Raises LakeUnavailable. A retry with the same
+        rows is safe.
         """
         fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
         return self._append_absent(app_id, rows.batch, last, fresh, with_transactions)
@@ -122,9 +132,9 @@ class LakeTable(OpenTable):
     ) -> int:
         """Append like `append_once`, but look up rows at or below the watermark, and append those that are missing.
 
-        For tables in which another attempt may not have stored these rows: an attempt may reject a record that
-        another accepted, for example because its claim was missing or it took too long.
-        key: the column that identifies rows; default is the sequence number within the partition.
+        Use it for tables in which another attempt at the batch may have stored other rows. One attempt may reject a
+        record that another accepted, for example because the claim was missing or the record took too long.
+        key: the column that identifies rows. None means the sequence number within the partition.
         """
 
         def find_absent(handle: DeltaTable, done: int) -> list[bool]:
@@ -136,7 +146,7 @@ class LakeTable(OpenTable):
         return self._append_absent(app_id, rows.batch, last, find_absent, with_transactions)
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows without sequence numbers. After LakeUnavailable they may or may not be stored."""
+        """Append rows without sequence numbers. If it raises LakeUnavailable, the rows may or may not be stored."""
         batch = self.prepare([(0, row) for row in rows]).batch
         for _ in range(_RACES):
             if self._commit(self.handle(), batch, []):
@@ -152,8 +162,9 @@ class LakeTable(OpenTable):
     ) -> None:
         """Delete the rows that match an SQL condition.
 
-        count_transaction: a transaction that the commit increases by the number of deleted rows; without matching rows
-        there is no commit. transactions: other transactions of the commit, with their versions.
+        count_transaction: the `app_id` of a transaction to which the commit adds the number of deleted rows. If it is
+        set and no row matches, nothing is committed. transactions: other transactions of the commit, versions by
+        `app_id`. They are set only together with `count_transaction`.
         """
 
         def delete(handle: DeltaTable) -> None:
@@ -181,7 +192,7 @@ class LakeTable(OpenTable):
         )
 
     def _commit_with_retries(self, change: Callable[[DeltaTable], object]) -> None:
-        """Commit a change; after a conflict, compute it again on the newest version."""
+        """Commit a change. After a conflict, compute the change again on the newest version."""
         for _ in range(_RACES):
             handle = self.reopen()
             try:
@@ -221,7 +232,10 @@ class LakeTable(OpenTable):
         raise self._overtaken_error()
 
     def _stored_keys(self, handle: DeltaTable, batch: "pa.RecordBatch", key: str | None, keys: set[Any]) -> set[Any]:
-        """Return the keys that are in the version of the handle that will commit. Sequences are of one partition."""
+        """Return the elements of `keys` that the handle's version of the table contains.
+
+        key: the column of the keys. None means sequence numbers, which all belong to the partition of the first row.
+        """
         if key:
             quoted = ", ".join(f"'{each}'" for each in sorted(keys))
             where = f"{key} IN ({quoted})"
@@ -236,7 +250,7 @@ class LakeTable(OpenTable):
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transactions: list[Transaction]) -> bool:
         """Commit one append. Returns False after a conflict.
 
-        Columns of a newer version become null; missing columns of this version are added to the table.
+        Columns that only a newer version of Headwater writes become null. Columns that the table lacks are added.
         """
         properties, version = CommitProperties(app_transactions=transactions), handle.version()
         same = column_names(handle) == set(self.table.columns)

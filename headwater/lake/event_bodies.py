@@ -8,7 +8,7 @@ from headwater.lineage.runs.event_order import newest_events_first_sql
 
 
 class StoredBody(NamedTuple):
-    """A row of table `events`; time in us, UTC."""
+    """The id, time of receipt (us, UTC) and body of an event."""
 
     event_id: str
     received_us: int
@@ -21,7 +21,7 @@ _SHOWN = "event_id, cast(received_at AS bigint) AS received_us, body"
 def events_at(
     bronze: Bronze, places: Iterable[tuple[str, str, str, int]]
 ) -> dict[tuple[str, str, str, int], StoredBody]:
-    """Return events by log, epoch, partition and sequence. Skips events that are no longer in bronze."""
+    """Return events by their places: (log, epoch, partition, sequence). Skips events that are no longer in bronze."""
     by_partition: dict[tuple[str, str, str], list[int]] = {}
     for *partition, sequence in places:
         by_partition.setdefault((partition[0], partition[1], partition[2]), []).append(sequence)
@@ -38,7 +38,7 @@ def events_at(
 
 
 def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBody]:
-    """Return the newest events (rule 1) that may contain a member with this name, such as a facet."""
+    """Return the newest events (rule 1) that may contain a JSON member with this name, such as a facet."""
     pattern = member.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
     rows = bronze.events.run_query(
         f"SELECT {_SHOWN} FROM t WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first_sql()} LIMIT {limit}"
@@ -47,7 +47,10 @@ def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBo
 
 
 def newest_event_with_member(bronze: Bronze, run_id: str, member: str) -> str | None:
-    """Return the newest event of a run that contains a member with this name (one word), or None."""
+    """Return the body of the newest event of a run that may contain a JSON member with this name, or None.
+
+    member: a name of one word, without characters that SQL interprets.
+    """
     quoted = run_id.lower().replace("'", "''")
     rows = bronze.events.run_query(
         f"SELECT body FROM t WHERE lower(run_id) = '{quoted}' AND body LIKE '%\"{member}\"%' "

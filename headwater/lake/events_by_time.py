@@ -9,7 +9,10 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.queries import QueryRows, quote_sql
 
 PAGE = 200_000
-"""Events per page. A page is one query and stays in memory; events with the same time are never split."""
+"""Maximum number of events of a page, which is read by one query and stays in memory.
+
+Events with the same time are always on one page, which may exceed this number.
+"""
 _BUCKETS = 4_096
 
 EVENT_US = "cast(coalesce(event_time, received_at) AS bigint)"
@@ -19,7 +22,11 @@ ORDER = f"{EVENT_US}, {_RECEIVED_US}, incarnation, partition, sequence"
 
 
 class Selection(NamedTuple):
-    """A selection of events: in [since, until) (us, UTC; None: unbounded), up to the heads of partitions."""
+    """A selection of events with times in [since, until) (us, UTC; None: unbounded).
+
+    heads: the newest selected sequence of each partition. by_receipt: `since_us` and `until_us` are times of receipt
+    instead of event times.
+    """
 
     heads: Mapping[Source, int]
     by_receipt: bool
@@ -36,7 +43,7 @@ class OrderedPlace(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """A span of event times, [since, until), and the number of rows before and within it."""
+    """A page of events with times in [since, until) (us). before, size: the number of rows before and on the page."""
 
     before: int
     size: int
@@ -52,7 +59,7 @@ class EventList:
     """
 
     def __init__(self, bronze: Bronze, selection: Selection, page: int = PAGE) -> None:
-        """Count the events by time. page: maximum number of events per page."""
+        """Count the events by time and divide them into pages. page: the maximum number of events of a page."""
         self._bronze = bronze
         self._most = page
         self._where = _selection_condition(selection)
@@ -61,7 +68,10 @@ class EventList:
         self.total = self._pages[-1].before + self._pages[-1].size if self._pages else 0
 
     def places_after(self, row: int, limit: int) -> tuple[int, Sequence[OrderedPlace]]:
-        """Return at most `limit` places after `row`, and the row number before the first of them; none at the end."""
+        """Return (the row number before the first place, at most `limit` places after row `row`).
+
+        At the end of the list, returns (row, ()). Row numbers start at 1.
+        """
         at = max(0, bisect_right(self._pages, row, key=lambda page: page.before) - 1)
         for number in range(at, len(self._pages)):
             start = max(0, row - self._pages[number].before)
@@ -100,7 +110,10 @@ class EventList:
             yield from self._counts_between(first, last + 1)
 
     def _counts_between(self, since_us: int, until_us: int) -> Iterator[tuple[int, int, int]]:
-        """Yield ranges of event times with their counts. A count exceeds a page only if all its times are equal."""
+        """Yield (since, until, number of events) of ranges of event times (us).
+
+        A range has more events than a page only if all these events have the same time.
+        """
         width = -(-(until_us - since_us) // _BUCKETS)
         found = self._bronze.events.run_query(
             f"SELECT ({EVENT_US} - {since_us}) / {width} AS bucket, count(*) AS n FROM t "
@@ -128,7 +141,10 @@ def _split_into_pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iter
 
 
 def _time_condition(since_us: int, until_us: int) -> str:
-    """Return the condition of a range of event times. The bare column allows skipping files by their statistics."""
+    """Return the SQL condition of a range of event times (us).
+
+    The condition also compares the column without a cast, so that files are skipped by their statistics.
+    """
     micros = [f"arrow_cast({each}, 'Timestamp(Microsecond, Some(\"UTC\"))')" for each in (since_us, until_us)]
     return (
         f"{EVENT_US} >= {since_us} AND {EVENT_US} < {until_us} "

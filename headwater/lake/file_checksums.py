@@ -1,8 +1,8 @@
-"""Checksums of a table's files on the local disk: delta-rs verifies neither data pages nor entries of the Delta log.
+"""Checksums of a table's files on the local disk, because delta-rs verifies neither data pages nor log entries.
 
-The writer of a table records size and CRC32 of each file in `_headwater/checksums` in the table's folder. Delta's
-vacuum skips folders with names that begin with `_`. For files without a record, such as those of other writers or of
-an older version, the parser records the checksum when it first reads them.
+The writer of a table records the size and the CRC32 of each file in `_headwater/checksums` in the table's folder.
+Delta's vacuum skips folders with names that begin with `_`. Some files have no record, such as those of other writers
+or of an older version. The parser records their checksums when it first reads them.
 """
 
 import os
@@ -26,7 +26,7 @@ _VERSION = re.compile(r"(\d{20})\.(?:json|checkpoint\.parquet)")
 
 
 class DamagedFile(LakeUnavailable):
-    """A file of a table differs from its recorded checksum."""
+    """The size or the checksum of a table's file differs from the recorded one."""
 
 
 class _RecordedChecksum(NamedTuple):
@@ -49,7 +49,7 @@ class FileChecksums:
     """The recorded checksums of one table. File names are relative to the table's folder."""
 
     def __init__(self, table: Path) -> None:
-        """Read nothing; methods read the records when needed."""
+        """table: the folder of the table. The records are read when a method first needs them."""
         self._table, self._folder = table, str(table)  # text, because joining a path takes 5 µs, seven times per batch
         self._path = table / "_headwater" / "checksums"
         self._marker = table / "_headwater" / "damaged"
@@ -62,7 +62,7 @@ class FileChecksums:
     def record_commit(self, version: int) -> None:
         """Record the checksums of a new commit's log entry and added files."""
         name = _log_entry_name(version)
-        with suppress(OSError, ValueError):  # the next `look` records what is missing
+        with suppress(OSError, ValueError):  # `check_in_turn` or `record_missing` adds missing records later
             with open(f"{self._folder}/{name}", "rb") as file:  # noqa: PTH123 - see `_folder`
                 entry = file.read()
             self._sums[name] = _RecordedChecksum(len(entry), zlib.crc32(entry))
@@ -73,9 +73,10 @@ class FileChecksums:
             self._checked_version = version
 
     def check_version(self, version: int, files: Callable[[], Iterable[str]], most_bytes: int) -> None:
-        """Check the files of a version that this process has not checked yet. Files without a record pass.
+        """Check the files of a version that this process has not checked yet. Skip files without a record.
 
-        files: returns the names of its data files; most_bytes: bytes to check, newest first. Raises DamagedFile.
+        files: returns the names of the version's data files. most_bytes: the number of bytes of data files to check,
+        newest files first. Raises DamagedFile.
         """
         self.check_reported()
         if version == self._checked_version:
@@ -87,7 +88,7 @@ class FileChecksums:
         self._checked_version = version
 
     def check_reported(self) -> None:
-        """Check a file again that some process found damaged. Raises DamagedFile until it is repaired."""
+        """Check the file that this or another process found damaged. Raises DamagedFile until the file is repaired."""
         if not self._marker.exists():
             return
         self._load_records()
@@ -150,7 +151,10 @@ class FileChecksums:
         return [f"{_LOG}/{each.name}" for each in (self._table / _LOG).iterdir() if _VERSION.fullmatch(each.name)]
 
     def _log_names(self, version: int) -> list[str]:
-        """Return the log entries after the checked version; without one, the newest checkpoint and later entries."""
+        """Return the log entries after the version that was checked last, up to `version`.
+
+        If no version was checked, return the newest checkpoint and the log entries from that version on.
+        """
         if 0 <= self._checked_version < version:
             return [_log_entry_name(each) for each in range(self._checked_version + 1, version + 1)]
         names = self._log_files()
@@ -158,7 +162,7 @@ class FileChecksums:
         return sorted(each for each in names if _version_in_name(each) >= _version_in_name(newest))
 
     def _newest_unchecked(self, files: Iterable[str], most_bytes: int) -> list[str]:
-        """Return unchecked files, newest first, up to the byte limit."""
+        """Return the files that were not checked yet, newest first, up to `most_bytes` bytes in total."""
         found = []
         for name in files:
             if name not in self._checked:
@@ -216,7 +220,7 @@ class FileChecksums:
             os.close(file)
 
     def _load_records(self) -> None:
-        """Read new records. Ignores truncated or damaged lines."""
+        """Read the records that were added since the last call. Ignores truncated or damaged lines."""
         try:
             status = self._path.stat()
             inode, length = self._read_to

@@ -1,4 +1,4 @@
-"""Read the generation of silver and gold that readers use, and the progress of gold, without Spark."""
+"""Reads without Spark which generation of silver and gold is current, and the progress of gold."""
 
 import time
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pa
 
 _PROGRESS = """SELECT incarnation, partition, max(sequence) AS sequence FROM t
     WHERE part = 'position' AND sequence IS NOT NULL GROUP BY incarnation, partition"""
-"""The last record of each partition of the log. Each batch adds a row."""
+"""Selects the newest processed sequence of each partition. Each batch of gold adds a row for each partition."""
 
 
 class GoldPass(NamedTuple):
-    """The last pass that processed events: when it ended (us, UTC), and the progress of gold."""
+    """The last gold pass that processed events: when it ended (us, UTC), and the progress of gold after it."""
 
     at_us: int
     progress: Progress
@@ -28,13 +28,13 @@ class Gold:
     """The progress of gold in one lake."""
 
     def __init__(self, lake: str, options: Mapping[str, str]):
-        """Open nothing. lake: a folder or a URI."""
+        """lake: a folder or a URI. Tables are opened when `last_pass` is called."""
         self._lake = lake
         self._options = options
         self._opened: tuple[str, LakeTable] | None = None
 
     def last_pass(self) -> GoldPass | None:
-        """Return the last pass, or None before the first. Raises LakeUnavailable."""
+        """Return the last pass, or None if there was none. Raises LakeUnavailable."""
         generation = current_generation_folder(self._lake, "gold", self._options)
         if generation is None:
             return None
@@ -51,10 +51,10 @@ class Gold:
 
 
 def is_refreshed(lake: str, rules_hash: str) -> bool:
-    """Whether a refresh would find nothing to do; False if that is not certain.
+    """Whether a refresh of silver and gold would certainly find nothing to do.
 
-    lake: a local folder. True if the last pass processed everything with these rules less than `IDLE_S` ago, and no
-    table has a newer version.
+    This is the case if the last pass began less than `IDLE_S` ago, used these rules and processed everything, and no
+    table has a newer version. Otherwise, or if a file cannot be read, the result is False. lake: a local folder.
     """
     try:
         note = decode_last_pass((Path(lake) / REFRESH_FOLDER / NOTE_NAME).read_bytes())
@@ -69,7 +69,7 @@ def is_refreshed(lake: str, rules_hash: str) -> bool:
 
 
 def current_generation_folder(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
-    """Return the folder in `LAKE/LAYER` with a layer's current tables; None before its first run.
+    """Return the name of the folder in `LAKE/LAYER` with the layer's current tables; None if they were never built.
 
     layer: `silver` or `gold`. Raises LakeUnavailable.
     """

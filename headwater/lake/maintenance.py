@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 FILE_BYTES = 32 << 20
 """Compactions rewrite files below this size."""
 SMALL_FILES = 200
-"""Number of small files, over all tables, at which a compaction starts. A commit adds one file per written table."""
+"""A compaction starts at this number of small files in all tables. A commit adds one file to each written table."""
 _STAGED = re.compile(r".*#\d+")
-"""The temporary names of delta-rs and obstore (the crate `object_store`)."""
+"""Matches the names of the temporary files that delta-rs and obstore (the crate `object_store`) write."""
 
 
 class TableGroup(Protocol):
@@ -43,16 +43,16 @@ def count_small_files(tables: TableGroup) -> int:
 def compact_tables(tables: TableGroup) -> None:
     """Merge the small files of every table and write a checkpoint. Content and watermarks do not change.
 
-    After a conflict with another writer, the table stays unchanged until the next round.
+    If a compaction conflicts with another writer, the table stays unchanged until the next call.
     """
     _process_tables("Compaction", tables, _compact)
 
 
 def vacuum_tables(tables: TableGroup, hours: int) -> None:
-    """Delete files that no version younger than `hours` uses, and expired log entries.
+    """Delete expired log entries, and files that no version of the last `hours` hours uses.
 
-    This includes files of killed writers. hours: at least 24, because a reader that started before a compaction still
-    needs the replaced files.
+    This includes the files that killed writers left. hours: values below 24 count as 24, because a reader that started
+    before a compaction still needs the replaced files.
     """
     _process_tables("Vacuum", tables, partial(_vacuum, hours=max(24, hours)))
 
@@ -80,7 +80,10 @@ def _vacuum(table: LakeTable, hours: int) -> None:
 
 
 def check_files(tables: TableGroup, max_bytes: int) -> None:
-    """Check the files that were checked longest ago, and record missing checksums. Raises DamagedFile."""
+    """Check the next files of each table in turn, up to `max_bytes` bytes, and record missing checksums.
+
+    Each call continues after the last file of the previous call. Raises DamagedFile.
+    """
     for table in tables.tables.values():
         if table.checksums and table.exists():
             with transient_faults_as_retry("check files of the lake"):
@@ -88,14 +91,14 @@ def check_files(tables: TableGroup, max_bytes: int) -> None:
 
 
 def check_reported_damage(tables: TableGroup) -> None:
-    """Raise DamagedFile while a file is damaged that any process has found."""
+    """Raise DamagedFile if a file that any process has found damaged is not repaired yet."""
     for table in tables.tables.values():
         if table.checksums:
             table.checksums.check_reported()
 
 
 def _process_tables(operation: str, tables: TableGroup, work: Callable[[LakeTable], None]) -> None:
-    """Process one table after the other. A storage failure ends the round, because every table would wait for it."""
+    """Call `work` for one table after the other. A storage failure ends the loop, because every table would fail."""
     for name, table in tables.tables.items():
         try:
             work(table)
@@ -108,12 +111,12 @@ def _process_tables(operation: str, tables: TableGroup, work: Callable[[LakeTabl
 
 
 def is_temporary_file(name: str) -> bool:
-    """Whether a file of a local lake is temporary. name: without folder."""
+    """Whether a file of a local lake is temporary. name: the file's name without its folder."""
     return _STAGED.fullmatch(name) is not None
 
 
 def remove_temporary_files(address: str, hours: float) -> None:
-    """Delete temporary files that are older than `hours`. Does nothing for a remote lake."""
+    """Delete the temporary files in a folder that are older than `hours`. Does nothing if the address is a URI."""
     oldest = time.time() - hours * 3600
     for path in _temporary_files(address) if "://" not in address else ():
         with suppress(FileNotFoundError):  # another process deleted it first

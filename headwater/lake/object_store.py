@@ -1,6 +1,6 @@
 """Files in the lake that are not part of tables, in a folder or an object store. Writes are atomic.
 
-It uses obstore, which uses the same client and options as delta-rs, and does not block other threads.
+The module uses obstore, which has the same client and options as delta-rs and does not block other threads.
 """
 
 import re
@@ -23,11 +23,11 @@ _OF_CLIENT = re.compile(
     "allow_http|allow_invalid_certificates|connect_timeout|default_content_type|http[12]_.*|pool_.*|proxy_.*|"
     "randomize_addresses|timeout|user_agent"
 )
-"""Client options, which obstore requires separately: among the store options they cause a panic."""
+"""Client options. obstore requires them in a separate argument and panics if they are among the store options."""
 _NO_BUCKET = re.compile("NoSuchBucket|The specified bucket does not exist|ContainerNotFound|FilesystemNotFound")
 """Errors that mean a missing bucket, not a missing file."""
 _AT_ONCE = 8 << 20
-"""Bytes per request, because the timeout of a request does not depend on its size."""
+"""Bytes per request. Requests are kept small, because the timeout of a request does not depend on its size."""
 _OF_RETRIES = ("max_retries", "retry_timeout")
 _UNKNOWN = re.compile(r"Configuration key: '([^']*)'")
 
@@ -44,9 +44,10 @@ class ObjectStore:
     """The files in one folder or URI. Thread-safe."""
 
     def __init__(self, address: str, options: Mapping[str, str], *, setting: str = "lake"):
-        """Set up without connecting. options: for delta-rs; setting: the setting with the address, for errors.
+        """Set up the client without connecting.
 
-        Raises WrongSetting for an option that is not a number or a time where one is required.
+        options: storage options as for delta-rs. setting: the name of the setting that contains the address, for error
+        messages. Raises WrongSetting if an option that must be a number or a time has another value.
         """
         check_options(options, f"options of `{setting}`")
         self.address = address
@@ -54,7 +55,7 @@ class ObjectStore:
         self._store = self._translate_errors(lambda: _open_store(address, options))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Create a file. Returns False and writes nothing if it exists. Raises LakeUnavailable."""
+        """Create a file. Returns False and writes nothing if the file exists. Raises LakeUnavailable."""
         try:
             self._translate_errors(lambda: obstore.put(self._store, name, content, mode="create", use_multipart=False))
         except FileExistsError:
@@ -66,21 +67,24 @@ class ObjectStore:
         self._translate_errors(lambda: obstore.put(self._store, name, content, use_multipart=False))
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or None. Raises LakeUnavailable."""
+        """Return the content of a file, or None if it does not exist. Raises LakeUnavailable."""
         try:
             return self._translate_errors(lambda: bytes(obstore.get(self._store, name).bytes()))
         except FileNotFoundError:
             return None
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a file in pieces of one version. Raises FileNotFoundError, LakeUnavailable."""
+        """Yield the content of a file in pieces, all from one version of the file.
+
+        Raises FileNotFoundError, and LakeUnavailable, also if the file is replaced meanwhile.
+        """
         meta = self._translate_errors(lambda: obstore.head(self._store, name))
         for at in range(0, meta["size"], _AT_ONCE):
             part: Any = {"range": (at, min(at + _AT_ONCE, meta["size"])), "if_match": meta["e_tag"]}
             yield self._translate_errors(lambda part=part: bytes(obstore.get(self._store, name, options=part).bytes()))  # type: ignore[misc]
 
     def put(self, name: str, path: Path) -> None:
-        """Upload or replace a file from the local disk. Raises LakeUnavailable."""
+        """Upload a file from the local disk as `name`, replacing an existing file. Raises LakeUnavailable."""
         self._translate_errors(lambda: obstore.put(self._store, name, path, chunk_size=_AT_ONCE, max_concurrency=2))
 
     def files(self, folder: str) -> list[StoredFile]:

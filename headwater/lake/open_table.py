@@ -17,10 +17,13 @@ from headwater.tables import Table
 T = TypeVar("T")
 
 REOPEN_AFTER = 100
-"""Commits per handle. An append took 44 ms on a handle that was 518 versions old, and 11 ms on a new one."""
+"""A handle is opened again after this number of its commits, because old handles are slow.
+
+An append took 44 ms on a handle that was 518 versions old, and 11 ms on a new one.
+"""
 
 CHECKED_BYTES = 256 << 20
-"""Bytes of data files, newest first, that a process checks before the first read: 0.2 s of CPU."""
+"""A process checks this many bytes of data files, newest first, before its first read. This takes 0.2 s of CPU."""
 
 
 class _MissingTable(GiveUp):
@@ -28,14 +31,17 @@ class _MissingTable(GiveUp):
 
 
 class KnownTransactions:
-    """A cache of the transactions of one version: delta-rs reads all commits since a checkpoint for each look-up."""
+    """A cache of the transactions of one table version.
+
+    Without it, delta-rs would read all commits since the newest checkpoint for each look-up.
+    """
 
     def __init__(self) -> None:
         self._version = -1
         self._found: dict[str, int | None] = {}
 
     def transaction_of(self, version: int, app_id: str, read: Callable[[], int | None]) -> int | None:
-        """Return the transaction of `app_id` in a version; reads it only once."""
+        """Return the transaction of `app_id` in a version. `read` is called if the cache does not contain it."""
         if version != self._version:
             self._version, self._found = version, {}
         if app_id not in self._found:
@@ -43,7 +49,10 @@ class KnownTransactions:
         return self._found[app_id]
 
     def record_commit(self, before: int, after: int, transactions: Sequence[Transaction]) -> None:
-        """Update the cache after a commit of this process. Clears it if other commits came in between."""
+        """Add the transactions of this process's commit, which changed the table from version `before` to `after`.
+
+        Clears the cache first if other commits came in between.
+        """
         if after != before + 1 or before != self._version:
             self._found = {}
         self._version = after
@@ -65,13 +74,16 @@ def newest_version(uri: str) -> int:
 class OpenTable:
     """A table at `uri`: a folder, `abfss://container@account.dfs.core.windows.net/path`, `s3://bucket/path`, `gs://…`.
 
-    commits: number of commits with the current handle.
+    commits: the number of commits that were made with the current handle.
     """
 
     def __init__(
         self, uri: str, table: Table, storage_options: Mapping[str, str] | None = None, *, keeps_checksums: bool = False
     ):
-        """Open nothing. keeps_checksums: record and check checksums of its files, if they are on the local disk."""
+        """keeps_checksums: record and check the checksums of the table's files if they are on the local disk.
+
+        The table is opened when a method first needs it.
+        """
         self.uri = uri
         self.table = table
         self._options = dict(storage_options or {})
@@ -84,7 +96,7 @@ class OpenTable:
     def exists(self) -> bool:
         """Whether the table exists.
 
-        It opens the table, because `is_deltatable` of delta-rs blocks every thread until the storage answers.
+        This method opens the table, because `is_deltatable` of delta-rs blocks every thread until the storage answers.
         """
         try:
             self.reopen()
@@ -103,9 +115,10 @@ class OpenTable:
         return handle
 
     def _is_newest(self, version: int) -> bool:
-        """Whether a local table has no newer version; False if unknown. delta-rs takes a hundred times as long.
+        """Whether a version is the newest one of a local table. Always False for a remote table.
 
-        Also checks that the entry of the version exists: if it was cleaned up, the next one may have been as well.
+        The same check by delta-rs takes a hundred times as long. The method also checks that the log entry of the
+        version exists. If maintenance deleted this entry, it may have deleted the next one as well.
         """
         if self._log is None:
             return False
@@ -120,7 +133,7 @@ class OpenTable:
         return self._handle
 
     def _check_files(self, handle: DeltaTable) -> None:
-        """Raise DamagedFile if a file of the version, not checked by this process before, is damaged."""
+        """Check the files of the version that this process has not checked before. Raises DamagedFile."""
         if self.checksums:
             self.checksums.check_version(handle.version(), partial(self.data_files, handle), CHECKED_BYTES)
 
@@ -130,36 +143,39 @@ class OpenTable:
         return [each.removeprefix("file://").removeprefix(self.uri).lstrip("/") for each in found]
 
     def small_files(self, handle: DeltaTable, size: int) -> list[str]:
-        """Return the data files of a version below a size (bytes), relative to the table's folder."""
+        """Return the data files of a version that are smaller than `size` bytes, relative to the table's folder."""
         actions = self._translate_errors(lambda: handle.get_add_actions(flatten=True))
         found = zip(actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), strict=True)
         return [path for path, found_size in found if found_size < size]
 
     def watermark(self, app_id: str) -> int | None:
-        """Return the newest sequence number committed with `app_id`, or None."""
+        """Return the newest sequence number committed with `app_id`, or None if there is none."""
         return self._transaction(self.handle(), app_id)
 
     def watermarks(self, app_ids: Sequence[str]) -> list[int]:
-        """Return the newest sequence number committed with each `app_id`, or 0, from one version."""
+        """Return the newest sequence number committed with each `app_id` (0: none), from one table version."""
         handle = self.handle()
         return [self._transaction(handle, app_id) or 0 for app_id in app_ids]
 
     def run_query(self, sql: str) -> QueryRows:
-        """Run SQL over the table, named `t`, at its newest version."""
+        """Run SQL over the newest version of the table. The SQL refers to the table as `t`."""
         handle = self.handle()
         return self._translate_errors(lambda: run_query(handle, sql, self.table))
 
     def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
-        """Return the number of rows, from file statistics, and the watermarks of one version."""
+        """Return (number of rows, watermark of each `app_id` (0: none)) of one table version.
+
+        The number of rows comes from file statistics.
+        """
         handle = self.handle()
         return sum(self._file_metadata_column(handle, "num_records")), [
             self._transaction(handle, each) or 0 for each in app_ids
         ]
 
     def rows_within(self, condition: str, app_ids: Iterable[str]) -> tuple[str, int, list[int]]:
-        """Return the table id, the number of rows that do not match an SQL condition, and watermarks, from one version.
+        """Return (table id, number of rows that do not match an SQL condition, watermarks (0: none)) of one version.
 
-        Reads only files that may have matching rows.
+        The query reads only files that may have rows that match.
         """
         handle = self.handle()
         beyond = self._translate_errors(
@@ -175,7 +191,7 @@ class OpenTable:
         return max(written_ms) * 1000 if written_ms else None
 
     def files_below(self, size: int) -> int:
-        """Count the files of the newest version below a size (bytes)."""
+        """Count the data files of the newest version that are smaller than `size` bytes."""
         return sum(found < size for found in self._file_metadata_column(self.handle(), "size_bytes"))
 
     def _file_metadata_column(self, handle: DeltaTable, column: str) -> list[int]:
@@ -205,7 +221,7 @@ class OpenTable:
             with translate_panics(self.uri):
                 return call()
         except TableNotFoundError as error:
-            if is_transient(error):  # delta-rs raises it as well if it cannot create the folder
+            if is_transient(error):  # delta-rs also raises TableNotFoundError if it cannot create the folder
                 raise self._unavailable_error(error) from error
             raise _MissingTable(
                 f"There is no Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."

@@ -1,4 +1,4 @@
-"""The ownership of bronze by one log and one ingest route, as table properties, for all engines."""
+"""Bronze belongs to one log and one ingest route. Both are table properties, so that every engine can check them."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,11 @@ PAST = "headwater.past"
 
 _STATISTICS = ("log", "incarnation", "partition", "sequence", "received_at", "event_time", "event_kind", "event_id")
 ROUTES = {"parser": "parser/local", "function": "parser/function", "spark": "spark/stream"}
-"""Ingest routes by their names in commands."""
+"""The owner in the table properties, by the name of the ingest route in commands."""
 
 
 def creation_properties(table: Table, owner: str, epoch: str) -> dict[str, str]:
-    """Return the properties of a new bronze table."""
+    """Return the properties of a new bronze table with an owner (`parser/local`, …) and an expected log epoch."""
     statistics = [name for name in table.columns if name in _STATISTICS or name.endswith("_hash")]
     return {
         "delta.dataSkippingStatsColumns": ",".join(statistics),
@@ -38,7 +38,10 @@ def check_owner(properties: Mapping[str, str], owner: str) -> None:
 
 
 def check_epoch(properties: Mapping[str, str], source: Source, *, tail: int, watermark: int) -> None:
-    """Raise WrongSetting if the lake expects another epoch of the log, or has later records than the log."""
+    """Raise WrongSetting if the lake expects another epoch of the log, or has later records than the log.
+
+    tail: the newest sequence of the partition in the log. watermark: the newest sequence of the partition in the lake.
+    """
     expected = properties.get(EPOCH)
     if expected != source.epoch:
         raise changed_log_error(
@@ -52,7 +55,7 @@ def check_epoch(properties: Mapping[str, str], source: Source, *, tail: int, wat
 
 
 def changed_log_error(problem: str) -> WrongSetting:
-    """Return the error for a log that does not continue the lake."""
+    """Return the error for a log that does not belong to the lake. problem: the part of the message with the reason."""
     return WrongSetting(
         f"Log and lake do not belong together: {problem}. To continue with this log, run `headwater log new-epoch`; "
         "the parser recognises events that are in both as duplicates."

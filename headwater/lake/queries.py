@@ -1,6 +1,6 @@
-"""Run SQL queries and read their results without pyarrow, which saves readers of a local lake 26 MB.
+"""Runs SQL queries and reads their results without pyarrow, which saves readers of a local lake 26 MB.
 
-Columns of a newer version are added to existing tables, and are null for readers until then.
+The first writer of a newer version adds the new columns to existing tables. Until then, readers get null for them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ class QueryRows:
     """The rows of one query."""
 
     def __init__(self, table: ArrowTable):
-        """table: the result of delta-rs."""
+        """table: the result of a query of delta-rs."""
         self._table = table
 
     def column(self, name: str) -> ChunkedArray:
@@ -57,16 +57,16 @@ class QueryRows:
         return self._table.column(name)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries."""
+        """Return the rows as dictionaries by column name."""
         names = self._table.column_names
         columns = [self._table.column(name).to_pylist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
-    """Run SQL over the handle's version of a table, named `t`.
+    """Run SQL over the handle's version of a table. The SQL refers to the table as `t`.
 
-    table: columns that are missing in the stored table are null, because no writer of this version has added them yet.
+    table: the definition of the table. Columns that the stored table lacks are null. None: only stored columns exist.
     Raises DeltaError for SQL that does not fit the table, LakeUnavailable if a file cannot be read.
     """
     there = column_names(handle) if table else ()
@@ -87,7 +87,7 @@ def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> Query
 
 
 def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
-    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits."""
+    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits for data."""
     if "://" not in uri or uri.startswith("file://"):
         return found.read_all()
     import pyarrow as pa  # noqa: PLC0415 - see the module
@@ -101,9 +101,9 @@ def column_names(handle: DeltaTable) -> set[str]:
 
 
 def add_columns(handle: DeltaTable, table: Table) -> bool:
-    """Add missing columns in one commit, if there are any.
+    """Add the columns of the definition that the stored table lacks, in one commit.
 
-    Returns False after a conflict; then call it again with a new handle.
+    Returns False after a conflict. The caller must then call it again with a new handle.
     """
     from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta_table`
 
@@ -118,7 +118,7 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
 
 
 def sql_with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
-    """Rewrite SQL over `t` to SQL over `stored`, a table that lacks some columns."""
+    """Rewrite SQL over `t` to SQL over `stored`, a table without the missing columns. These are null in `t`."""
     nulls = ", ".join(f'{_null_sql(kind)} AS "{name}"' for name, kind in missing)
     return f"WITH t AS (SELECT *, {nulls} FROM stored) {sql}"
 
@@ -128,10 +128,10 @@ def _null_sql(kind: Type) -> str:
 
 
 def quote_sql(text: str) -> str:
-    """Quote a text."""
+    """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def day_of(time_us: int) -> date:
-    """Return the day (UTC) of a time, as in bronze's partitions."""
+    """Return the day (UTC) of a time (us), as in column `received_date`, by which bronze is partitioned."""
     return datetime.fromtimestamp(time_us / 1e6, UTC).date()

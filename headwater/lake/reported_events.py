@@ -28,7 +28,7 @@ class ReceiptWindow(NamedTuple):
 
     @property
     def sql_condition(self) -> str:
-        """The SQL condition."""
+        """The SQL condition for rows of `events` that were received in this range."""
         return (
             f"received_date BETWEEN '{day_of(self.since_us)}' AND '{day_of(self.until_us)}' "
             f"AND cast(received_at AS bigint) >= {self.since_us} AND cast(received_at AS bigint) < {self.until_us}"
@@ -36,9 +36,10 @@ class ReceiptWindow(NamedTuple):
 
 
 def complete_run_id(bronze: Bronze, run_id: str) -> str:
-    """Complete the beginning of a run id. Returns the text itself if it is complete, or has no unique completion.
+    """Return the run id that begins with a text. Returns the text itself if no run id or several begin with it.
 
-    A run whose id is not a UUID is printed as JSON with its job; then the id is extracted. Raises LakeUnavailable.
+    A complete UUID is returned unchanged. For a run key in JSON, `["id","namespace","job"]`, the id in it is returned.
+    Raises LakeUnavailable.
     """
     if run_id.startswith('["') and run_id.endswith('"]'):
         with suppress(msgspec.DecodeError):
@@ -57,7 +58,7 @@ _UUID_CHARACTERS = 36
 
 
 def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: int) -> list[str]:
-    """Return a page of lower-case run ids, sorted."""
+    """Return the first `limit` lower-case run ids after `after`, sorted. after: None for the first page."""
     found = bronze.events.run_query(
         f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {_run_condition(window, after)} ORDER BY id LIMIT {limit}"
     )
@@ -65,13 +66,16 @@ def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: in
 
 
 def reported_rows(bronze: Bronze, window: ReceiptWindow, after: str | None, last: str) -> list[dict[str, Any]]:
-    """Return the events of the runs of a page, without bodies, in order of event time."""
+    """Return the events of the runs with ids in (after, last], without bodies, in order of event time.
+
+    after: None for the first page. last: the last run id of the page from `run_page`.
+    """
     where = f"{_run_condition(window, after)} AND lower(run_id) <= {quote_sql(last)}"
     return bronze.events.run_query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
 
 
 def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the shapes with these hashes."""
+    """Return rows of table `shapes` by shape hash. shapes: the hashes."""
     if not shapes:
         return {}
     named = ", ".join(map(quote_sql, sorted(shapes)))
@@ -92,7 +96,10 @@ def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[s
 
 
 def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield name and newest JobEvent (rule 1) of each job whose name has this prefix. Reads no other bodies."""
+    """Yield (job name, body of its newest JobEvent (rule 1)) of the jobs with this name prefix in a namespace.
+
+    No other bodies are read.
+    """
     is_it = (
         f"event_kind = 'JOB' AND job_namespace = {quote_sql(namespace)} AND starts_with(job_name, {quote_sql(prefix)})"
     )

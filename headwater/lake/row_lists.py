@@ -42,14 +42,14 @@ _LISTS = {
         "-received_at", tie_breakers=_TIES, texts="reason route key message user_agent",
     ),
 }  # fmt: skip
-"""The listed columns of each table, without bodies."""
+"""For each table, the columns that lists show, without bodies, and the columns that lists sort and search."""
 
 _COUNTED = {
     EVENTS.name: ("''", "count(*)"),
     REJECTED.name: ("reason", "sum(to_sequence - sequence + 1)"),
     REFUSED.name: ("reason", "sum(count)"),
 }
-"""SQL of the group key and of the count of each table."""
+"""For each table, SQL of the key by which rows are grouped, and of the number that is counted for each group."""
 
 _REASONS = 100
 
@@ -60,7 +60,8 @@ def list_rows(
 ) -> ResultPage[dict[str, Any]]:  # fmt: skip
     """List a page of rows, newest first by default, with bodies if the table has them.
 
-    since_us: received at or after; only for `events`: run: a run id; job: a name, or `namespace/name`.
+    since_us: list only rows received at or after this time (us, UTC). run, job: list only rows of a run (its id or the
+    beginning of it) or of a job (a name, or `namespace/name`). Both work only for table `events`.
     """
     conditions = [] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
@@ -84,7 +85,11 @@ def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
 
 
 def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, buckets: int) -> dict[str, list[int]]:
-    """Count rows per time bucket since a time, by reason. The key of `events` is ''."""
+    """Return counts by reason: for each reason, a list with the count in each time bucket.
+
+    For table `events`, the only key is ''. since_us: the start of the first bucket (us, UTC). bucket_us: the length of
+    a bucket (us). buckets: the number of buckets. After 100 different reasons, further ones are counted as `other`.
+    """
     if not bronze.exists():
         return {}
     key, sum_of = _COUNTED[table.name]

@@ -1,4 +1,4 @@
-"""Pages through the rows of a Delta table: sorted by a column, after a cursor, with a text filter."""
+"""Pages through the rows of a Delta table. Rows are sorted by a column and can be filtered by a text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,31 +11,33 @@ _FIRST = -(1 << 63)
 
 
 class SortedBy(NamedTuple):
-    """A sort key: SQL that is never null, and whether it is a number."""
+    """A sort key: an SQL expression that is never null, and whether its values are numbers instead of texts."""
 
     sql: str
     is_number: bool = False
 
 
 def by_time(column: str) -> SortedBy:
-    """Sort by a time, to the microsecond."""
+    """Return the key that sorts by a time column, to the microsecond. Null comes before all times."""
     return SortedBy(f"coalesce(cast({column} AS bigint), {_FIRST})", is_number=True)
 
 
 def by_number(column: str) -> SortedBy:
-    """Sort by a number."""
+    """Return the key that sorts by a number column. Null comes before all numbers."""
     return SortedBy(f"coalesce(cast({column} AS bigint), {_FIRST})", is_number=True)
 
 
 def by_text(*columns: str) -> SortedBy:
-    """Sort by the first of these texts that is not null."""
+    """Return the key that sorts by the first of these text columns that is not null."""
     return SortedBy(f"coalesce({', '.join(columns)}, '')")
 
 
 class RowListDefinition(NamedTuple):
-    """The definition of a list: shown columns, sort orders, tie breakers, and columns of the text filter.
+    """The definition of a list.
 
-    origin: SQL of the source rows, from the table `t`.
+    shown: the SQL of the shown columns. order: the columns by which a page can be sorted. ties: further sort keys for
+    rows with equal sort keys. texts: the columns that the text filter searches. origin: the SQL after FROM, which
+    selects the source rows from the table `t`.
     """
 
     shown: str
@@ -50,7 +52,12 @@ def define_row_list(
     *, tie_breakers: tuple[SortedBy, ...], texts: str,
     origin: str = "t",
 ) -> RowListDefinition:  # fmt: skip
-    """Define a list. texts: columns, separated by spaces; origin: SQL of the source rows, default all rows."""
+    """Define a list.
+
+    columns_shown: the SQL of the shown columns. columns: the sort keys by name. default_sort: a name, with `-` before
+    it for descending order. tie_breakers: further sort keys for rows with equal sort keys. texts: the columns that the
+    text filter searches, separated by spaces. origin: the SQL after FROM; by default, all rows of the table.
+    """
     return RowListDefinition(
         columns_shown,
         ListOrder(name, columns, default_sort, len(tie_breakers)),
@@ -63,7 +70,7 @@ def define_row_list(
 def rows_page(
     table: LakeTable, definition: RowListDefinition, page: ListPage, conditions: Sequence[str]
 ) -> ResultPage[dict[str, Any]]:
-    """Return a page of the rows that match conditions. Raises WrongQuestion for an invalid sort or cursor."""
+    """Return a page of the rows that match all SQL conditions. Raises WrongQuestion for an invalid sort or cursor."""
     order = definition.order.page_order(page)
     if not table.exists():
         return ResultPage([], 0, None)
@@ -88,7 +95,7 @@ def rows_page(
 
 
 def _after_cursor_condition(order: PageOrder[SortedBy], places: Sequence[SortedBy], after: Sequence[Cell]) -> str:
-    """Return the condition of the rows after a cursor, in lexicographic order of its cells."""
+    """Return the SQL condition for rows that come after a cursor. places: the sort keys. after: the cursor's values."""
     (first, *others), (cell, *cells) = places, after
     if isinstance(cell, str) is first.is_number or not isinstance(cell, str | int):
         raise wrong_cursor_error("this list")

@@ -46,12 +46,12 @@ MANIFEST = "manifest.json"
 UNFINISHED = "unfinished"
 _DERIVED = ("index", "run")
 _LAST = ("lake", "log", "claims")
-"""Copied in this order after everything else in the folder: the ledger of ingested files, rules, sinks."""
+"""Folders to copy last, in this order. All other files of the data folder, such as `sinks.yml`, are copied first."""
 _TRIES = 5
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 FileHashes = dict[str, dict[str, int | str]]
-"""Path in the backup to `bytes` and `sha256`."""
+"""Maps the path of each file in the backup to its size (`bytes`) and its hash (`sha256`)."""
 
 _DELTA_LOG = "_delta_log"
 _NUMBERED = re.compile(r"(\d{20})\.(json|checkpoint\..*parquet)")
@@ -62,16 +62,19 @@ _NEWEST_STATE = """SELECT state FROM t WHERE part = 'position' AND state IS NOT 
 
 
 class BackupFiles:
-    """The files copied into a backup so far."""
+    """Copies files into the folder of a backup, and records the size and the hash of each copy in `files`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: FileHashes = {}
 
     def copy_file(self, source: Path, name: str) -> None:
-        """Copy a file, or a consistent snapshot of a database in use; raises LakeUnavailable or LogUnavailable."""
+        """Copy a file to the path `name` in the backup. A SQLite database may be in use: its copy is consistent.
+
+        Raises LakeUnavailable or LogUnavailable if the file cannot be copied.
+        """
         if source.name.endswith(_SIDE_FILES):
-            return  # their content is part of the copied database
+            return  # the copy of the database includes the content of its side files
         with self._record_target(name, str(source)) as target:
             if source.suffix == ".sqlite":
                 _copy_database(source, target)
@@ -80,7 +83,7 @@ class BackupFiles:
                 self.files[name] = copy_file(source, target)
 
     def write_pieces(self, pieces: Iterable[bytes], name: str, source: str) -> None:
-        """Write a file from pieces; source: where they come from, for error messages."""
+        """Write a file of the backup from its pieces. source: the address of the original file, for error messages."""
         with self._record_target(name, source) as target:
             self.files[name] = write_file(pieces, target)
 
@@ -98,7 +101,7 @@ class BackupFiles:
             ) from error
 
     def drop_missing(self) -> None:
-        """Remove files from the record that no longer exist."""
+        """Remove the copies that no longer exist in the backup's folder from `files`."""
         self.files = {name: found for name, found in self.files.items() if (self.folder / name).exists()}
 
 
@@ -143,7 +146,11 @@ def _create_target(target: Path) -> None:
 def _copy_until_consistent(
     settings: Settings, folder: Path, copies: BackupFiles
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Copy until log and lake match: retention may delete records after the older copy of the lake was made."""
+    """Copy the data folder and the lake, and repeat until the copies of log and lake match.
+
+    They do not match if retention deletes records of the log after the lake was copied and before the log is copied.
+    Returns the version of each table by table path, and the result of `_copied_positions` for the manifest.
+    """
     lost: set[bytes] = set()
     for left in reversed(range(_TRIES)):
         shutil.rmtree(copies.folder / DATA / "log", ignore_errors=True)
@@ -158,7 +165,7 @@ def _copy_until_consistent(
             continue
         copies.drop_missing()
         held, missing = _copied_positions(settings, copies.folder / DATA)
-        if held and (missing <= lost or not left):  # missing before as well, so they cannot be copied
+        if held and (missing <= lost or not left):  # the previous try missed the same bodies, so they are deleted
             return tables, {**held, "large bodies that are gone": len(missing)} if missing else held
         lost = missing
     raise LakeUnavailable(
@@ -174,7 +181,7 @@ def _other_files(folder: Path) -> Iterator[Path]:
 
 
 def _copy_all(folder: Path, copies: BackupFiles, into: str) -> None:
-    """Copy a folder's files, oldest segments first; skips files that retention deletes meanwhile."""
+    """Copy the files of a folder, oldest log segments first. Skip files that retention deletes during the copy."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
             copies.copy_file(path, f"{into}/{path.name}")
@@ -183,8 +190,9 @@ def _copy_all(folder: Path, copies: BackupFiles, into: str) -> None:
 
 
 def _copied_positions(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[bytes]]:
-    """Return how far the copies of log and lake are, None if there is a gap between them, and the missing claims.
+    """Return the positions of the copied log and lake, and the keys of large bodies that the copy lacks.
 
+    The positions are None if records are missing between the lake's watermark and the first record of the log.
     Raises WrongSetting if the log does not belong to the lake.
     """
     of_copy = settings.model_copy(update={"data": copy, "lake": None})
@@ -220,7 +228,7 @@ def _excluded_notes(settings: Settings) -> list[str]:
 
 
 def copy_lake(lake: LakeFiles, copies: BackupFiles, into: str) -> dict[str, int]:
-    """Copy all tables and other files of the lake; returns the versions by table path."""
+    """Copy all tables and other files of the lake. Returns the copied version of each table by table path."""
     tables, others = _list_tables_and_files(lake)
     for name in others:
         copies.write_pieces(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
@@ -229,7 +237,10 @@ def copy_lake(lake: LakeFiles, copies: BackupFiles, into: str) -> dict[str, int]
 
 
 def _list_tables_and_files(lake: LakeFiles) -> tuple[list[str], list[str]]:
-    """Return the tables and all other files; snapshots of the index are skipped, because they can be derived."""
+    """Return the paths of the tables in copying order, and the paths of all other files of the lake.
+
+    Snapshots of the index are not included, because Headwater can build them again from bronze.
+    """
     names = lake.names("")
     tables = {table for name in names if (parted := name.partition(f"/{_DELTA_LOG}/"))[1] and (table := parted[0])}
     others = (name for name in names if not any(str(each) in tables for each in PurePosixPath(name).parents))
@@ -242,7 +253,10 @@ def _copy_rank(table: str) -> tuple[bool, int, str]:
 
 
 def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
-    """Return the table versions of the last complete pass, so that writes of an unfinished pass are left out."""
+    """Return the version of each silver and gold table after the last complete pass, by table path.
+
+    Copying these versions leaves out the writes of an unfinished pass.
+    """
     found: dict[str, int] = {}
     for name in tables:
         layer, _, rest = name.partition("/")
@@ -259,7 +273,7 @@ def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
 
 
 def last_versions(state: str) -> Mapping[str, int]:
-    """Return the versions in a stored position of silver (`LayerPosition.versions`), by `layer/table`."""
+    """Return the table versions (`LayerPosition.versions`) in the stored position of a pass, by `layer/table`."""
     kept = json.loads(state)
     found: Mapping[str, int] = kept[5] if len(kept) > 5 else {}
     return found
@@ -279,7 +293,7 @@ def _copy_table(lake: LakeFiles, name: str, copies: BackupFiles, into: str, want
         try:
             _copy_once(lake, f"{name}/{_DELTA_LOG}/{entry}", copies, f"{into}/{_DELTA_LOG}/{entry}")
         except FileNotFoundError:
-            continue  # deleted meanwhile by log clean-up, so a checkpoint replaces it
+            continue  # log clean-up has deleted the entry meanwhile, so a checkpoint contains its changes
     _check_copy(copies.folder / into, version, len(files))
     return version
 
@@ -296,12 +310,15 @@ def _open_table(table: str, options: Mapping[str, str], version: int | None) -> 
     except DeltaError:
         if version is None:
             raise
-        # the log of that version was cleaned up: only maintenance has written since then
+        # log clean-up has deleted the log of that version; since then, only maintenance has written to the table
         return DeltaTable(table, storage_options=dict(options) or None)
 
 
 def _log_entries(lake: LakeFiles, log: str, version: int) -> Iterator[str]:
-    """Yield log entries up to a version, newest first, so that entries deleted meanwhile are not needed."""
+    """Yield the names of a table's log entries up to a version, newest first.
+
+    Log clean-up deletes the oldest entries. The newest entries, which are already copied by then, replace them.
+    """
     for name in sorted((name.removeprefix(f"{log}/") for name in lake.names(log)), reverse=True):
         numbered = _NUMBERED.fullmatch(name)
         if numbered and int(numbered[1]) <= version:
@@ -319,9 +336,9 @@ def _check_copy(table: Path, version: int, files: int) -> None:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy with SQLite's backup in one step: a concurrent writer is not blocked, and its partial changes are not seen.
+    """Copy a database with SQLite's backup API in one step. The copy has no side files.
 
-    The copy has no side files.
+    The copy does not block a concurrent writer, and does not contain uncommitted changes.
     """
     if not source.exists():
         raise FileNotFoundError(source)

@@ -15,22 +15,23 @@ _CHUNK_BYTES = 1 << 20
 
 
 class LakeFiles(Protocol):
-    """Files by their names relative to the lake, with slashes. Failures raise LakeUnavailable or OSError.
+    """The files of a lake. A name is the path of a file relative to the lake, with slashes.
 
-    options: storage options with which delta-rs opens the tables.
+    address: folder or URL of the lake. options: storage options with which delta-rs opens the tables.
+    Methods raise LakeUnavailable or OSError if the storage fails.
     """
 
     address: str
     options: Mapping[str, str]
 
     def names(self, folder: str) -> list[str]:
-        """List the files in a folder and its subfolders; "" for all."""
+        """List the names of the files in a folder and its subfolders. folder: `""` for the whole lake."""
 
     def read(self, name: str) -> bytes | None:
-        """Return a file, None if it does not exist."""
+        """Return the content of a file, None if the file does not exist."""
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a file in pieces; raises FileNotFoundError if it does not exist."""
+        """Yield the content of a file in pieces. Raises FileNotFoundError if the file does not exist."""
 
     def put(self, name: str, path: Path) -> None:
         """Upload a local file, replacing an existing one."""
@@ -43,7 +44,7 @@ class LakeFiles(Protocol):
 
 
 class FolderFiles:
-    """Files of a local lake; an object store's listing would omit the remains of interrupted writes."""
+    """The files of a local lake. Lists the remains of interrupted writes as well, which ObjectStore would omit."""
 
     def __init__(self, folder: Path):
         self.address, self._folder = str(folder), folder
@@ -54,7 +55,7 @@ class FolderFiles:
         return sorted(str(path.relative_to(self._folder)) for path in files_below(self._folder / folder))
 
     def read(self, name: str) -> bytes | None:
-        """Return a file, None if it does not exist."""
+        """Return the content of a file, None if the file does not exist."""
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -65,7 +66,7 @@ class FolderFiles:
         return pieces_of(self._folder / name)
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file; it is durable when this returns."""
+        """Copy a local file into the lake durably, replacing an existing file."""
         copy_file(path, self._path_of(name))
 
     def write(self, name: str, content: bytes) -> None:
@@ -91,7 +92,7 @@ class StoreFiles(ObjectStore):
     """Files of a remote lake."""
 
     def __init__(self, settings: Settings):
-        """Raise WrongSetting if the address is invalid."""
+        """Open the configured lake. Raises WrongSetting if its address is invalid."""
         self.options: Mapping[str, str]
         address, self.options = lake_root_and_options(settings)
         super().__init__(address, self.options)
@@ -107,7 +108,10 @@ def open_lake_files(settings: Settings) -> LakeFiles:
 
 
 def files_below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders except `besides`; follows links to other disks."""
+    """Yield the files in a folder and its subfolders. besides: a subfolder to leave out.
+
+    Follows symlinks to folders, but does not yield symlinks to files.
+    """
     for place, folders, names in os.walk(folder, followlinks=True):
         if besides is not None:
             folders[:] = [name for name in folders if Path(place, name) != besides]
@@ -115,7 +119,7 @@ def files_below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
 
 
 def copy_file(source: Path, target: Path) -> dict[str, int | str]:
-    """Copy a file durably; returns its length and hash."""
+    """Copy a file durably. Returns its size (`bytes`) and its hash (`sha256`)."""
     return write_file(pieces_of(source), target)
 
 
@@ -127,7 +131,7 @@ def pieces_of(source: Path) -> Iterator[bytes]:
 
 
 def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
-    """Write a file durably; returns its length and hash."""
+    """Write a file durably. Returns its size (`bytes`) and its hash (`sha256`)."""
     with target.open("wb") as written:
         digest = hashlib.sha256()
         for piece in pieces:
@@ -139,7 +143,7 @@ def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
 
 
 def file_entry(path: Path) -> dict[str, int | str]:
-    """Return the length and the hash of a file."""
+    """Return the size (`bytes`) and the hash (`sha256`) of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": path.stat().st_size, "sha256": digest}

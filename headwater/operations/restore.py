@@ -47,7 +47,7 @@ def restore_backup(settings: Settings, source: Path) -> dict[str, Any]:
 
 
 def read_manifest(source: Path) -> dict[str, Any]:
-    """Return the manifest of a complete backup; raises WrongSetting with the files that are missing or changed."""
+    """Return the manifest of a backup. Raises WrongSetting, with the affected files, if the backup is incomplete."""
     try:
         manifest: Any = json.loads((source / MANIFEST).read_text())
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def read_manifest(source: Path) -> dict[str, Any]:
 
 
 def _manifest_problem(manifest: Any) -> str | None:
-    """Return what is wrong with the structure of a manifest, None if it is valid."""
+    """Return a description of what is wrong with the structure of a manifest, None if it is valid."""
     if not isinstance(manifest, dict):
         return "it is not a JSON object"
     if type(manifest.get("format")) is not int:
@@ -97,7 +97,7 @@ def _manifest_problem(manifest: Any) -> str | None:
 
 
 def _is_valid_file_name(name: str) -> bool:
-    """Return whether a file of a manifest belongs inside the data folder or the lake."""
+    """Return whether a file name in a manifest leads to a place inside the data folder or the lake."""
     parts = PurePosixPath(name).parts
     return parts[:1] == (DATA,) and ".." not in parts and len(parts) > 1
 
@@ -124,10 +124,10 @@ def _check_empty(folder: Path) -> None:
 
 
 def _begin_lake(lake: LakeFiles, backup: str, *, is_inside: bool) -> None:
-    """Record in a separate lake which backup is being restored there.
+    """Record in a lake outside the data folder which backup is being restored there.
 
-    Raises WrongSetting if it contains anything except an interrupted restore of this backup. backup: hash of its
-    manifest.
+    backup: hash of the backup's manifest. Raises WrongSetting if the lake contains anything except an interrupted
+    restore of the same backup.
     """
     if is_inside:
         return
@@ -151,7 +151,7 @@ def _restore_file(source: Path, name: str, folder: Path, lake: LakeFiles) -> Non
 
 
 def _release_folder(places: set[Path], folder: Path, source: Path) -> None:
-    """Release the folder to `headwater up`, once everything else is durable."""
+    """Make all restored files durable, and then allow `headwater up` to use the data folder."""
     for place in places:
         for inside, _, _ in os.walk(place):
             sync_folder(Path(inside))

@@ -40,7 +40,7 @@ Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
 
 class GeneralSettings(BaseModel):
-    """The settings that every kind of log shares."""
+    """The settings that exist with every kind of log."""
 
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; others than loopback require `keys`.")
@@ -189,7 +189,10 @@ class Settings(AllLogSettings, GeneralSettings):
 
 @cache
 def settings_class_for(log: str) -> type[Settings]:
-    """Return the model of all settings for a log; a log of another package adds its own. Raises WrongSetting."""
+    """Return the model of all settings for a kind of log. A log of an installed package adds its own settings.
+
+    Raises WrongSetting if the kind is unknown, or if it redefines an existing setting.
+    """
     if log in LOGS.built_in:
         return Settings
     added = log_kind(log).settings
@@ -212,10 +215,12 @@ def settings_from_json(text: bytes) -> Settings:
 def load_settings(
     overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
 ) -> tuple[Settings, dict[str, str]]:
-    """Return the settings, and the source of each: `default`, the file, the variable or `command line`.
+    """Return the settings, and the source of each setting by name.
 
-    overrides: values of the command line; None means not given.
-    Raises WrongSetting with the setting, its source and its valid values, also for an unknown setting.
+    The source is `default`, the name of the settings file, the name of the environment variable or `command line`.
+    overrides: values of the command line; None means that the option was not given. folder: contains the settings file.
+    Raises WrongSetting for an invalid or unknown setting. The message names the setting, its source and its valid
+    values.
     """
     values: dict[str, Any] = {}
     file = _read_settings_file(folder / FILE)
@@ -342,7 +347,7 @@ def settings_shown(settings: Settings) -> list[dict[str, Any]]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
+    """Return whether an address is a loopback address, so that only this machine can reach it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

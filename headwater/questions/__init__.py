@@ -1,1 +1,4 @@
-"""Questions about lineage. Each is declared once and serves HTTP, commands, agents and notebooks."""
+"""Questions about lineage.
+
+Each question is declared once, and is available over HTTP, as a command, to agents and in notebooks.
+"""

@@ -15,7 +15,8 @@ _MAX_ITEMS = 100
 def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
     """Return the description, owners, code location and tags in decoded facets.
 
-    tags: the tags that hold for a dataset. They replace those of the `tags` facet.
+    facets: maps facet names to decoded facets. tags: the current tags of a dataset. If there are any, they replace the
+    tags in the `tags` facet.
     """
     owners, sent_tags = _items_of_facet(facets, "ownership", "owners"), _items_of_facet(facets, "tags", "tags")
     code = facets.get("sourceCodeLocation")
@@ -32,7 +33,7 @@ def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> Ab
 
 
 def decode_facets(facets: Mapping[str, str]) -> dict[str, Any]:
-    """Decode facets from JSON texts."""
+    """Decode the JSON texts of facets, by facet name."""
     return {name: decode(text.encode()) for name, text in facets.items()}
 
 

@@ -41,7 +41,9 @@ _Run = Callable[[], tuple[str, Name] | None]
 class Difference(NamedTuple):
     """A change.
 
-    run: looks up its run, which is only needed for listed changes. unlisted: readers no longer list the column.
+    name: the dataset or job. before, after: the compared texts; None if the thing did not exist. run: looks up (run
+    key, job key) of the run that made the change. It is a function because only listed changes need their runs.
+    unlisted: the column was not removed, but readers no longer list it.
     """
 
     thing: ChangedThing
@@ -125,7 +127,7 @@ def _tag_changes(history: ChangeHistory) -> Iterator[Difference]:
 
 
 def _active_tags(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
-    """Return the active tags: column and key → text in answers."""
+    """Return the active tags as a mapping from (column, key) to the text in answers."""
     tags = (tag for facet in facets for tag in facet.tags)
     return {(tag.column, tag.key): f"{tag.key}={tag.value}" for tag in tags if tag.value.casefold() != "false"}
 
@@ -155,7 +157,7 @@ def _owner_names(text: str | None) -> set[str]:
 
 
 def new_job_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
-    """Yield the keys of new jobs, and their changes under their current names."""
+    """Yield (job key, change) for each new job. The change contains the current name of the job."""
     for key, at_us in history.first_seen_us(JOB):
         job = live.job(key)
         yield key, Difference("job", job, None, None, job.name, at_us, partial(history.job_run_at, key, at_us), "job")
@@ -192,11 +194,11 @@ _TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {
     "sql": ("sql", _sql_text),
     CODE: ("code", _code_location),
 }
-"""Facets of jobs → the kind of change, and the function that reads the compared text."""
+"""Maps each job facet to (kind of changed thing, function that reads the compared text from the facet)."""
 
 
 _MAX_PERIODS, _MAX_ROWS = 4, 100_000
-"""Maximum number of cached periods, and of all their differences together (about 50 MB)."""
+"""Maximum number of cached periods, and of the differences in all cached periods together (about 50 MB)."""
 
 
 def cached_changes(live: LiveGraph, between: tuple[int, int]) -> Sequence[Difference]:
@@ -225,7 +227,10 @@ class _CachedPeriod:
         self._jobs: dict[Name, list[Difference]] = {}
 
     def update_changes(self, live: LiveGraph) -> list[Difference]:
-        """Process new events and return all changes. live: locked to one generation."""
+        """Process new events and return all changes of the period.
+
+        live: the caller locks it to one generation.
+        """
         touched = entities_changed_since(live, self._generation)
         if touched is None or live.api_generation > self._generation:
             self._clear_cache()
@@ -243,7 +248,7 @@ class _CachedPeriod:
         return found
 
     def _compute_changes(self, live: LiveGraph, only: ChangedEntities | None) -> None:
-        """Compute the changes of touched datasets and jobs, None for all."""
+        """Compute the changes of the datasets and jobs in `only`; None computes the changes of all."""
         datasets = jobs = None
         if only is not None:
             datasets, jobs = _datasets_named_by(live, only.dataset_numbers), all_job_names(live, only.job_key_numbers)
@@ -265,7 +270,10 @@ class _CachedPeriod:
 
 
 def _datasets_named_by(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
-    """Return all datasets, without generations, that the given names may mean at any time."""
+    """Return all datasets that names may mean at any time, without generations.
+
+    numbers: the numbers of the names in the index.
+    """
     naming, found = live.naming, set[Name]()
     for name in map(live.names.name, numbers):
         locations = (location for _, location in naming.bindings.get(name, ()))
@@ -295,7 +303,7 @@ class ChangeFilter(NamedTuple):
 def changes_between(
     live: LiveGraph, since_us: int, until_us: int | None, only: ChangeFilter, page: ListPage
 ) -> Changes:
-    """Answer the differences between two moments, newest first. until_us: None for now.
+    """Answer the differences between two moments, newest first. until_us: the second moment; None means now.
 
     Raises WrongQuestion if the first moment is not before the second.
     """

@@ -1,4 +1,4 @@
-"""The history of a dataset's columns and of the steps into it: since when each exists, and with which runs."""
+"""The history of a dataset's columns and of the lineage steps into the dataset: times and runs of their changes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -32,28 +32,32 @@ MAX_ENDED = 1_000
 """Maximum number of ended steps in an answer."""
 
 ColumnLink = tuple[Name, str, str | None]
-"""Source dataset, its column, and the target column (None: all columns)."""
+"""(source dataset, source column, target column).
+
+The target column is None if the source column affects all columns.
+"""
 
 _Written = Candidate[Sequence[int]]
 NO_RUN = RunReference(None, None, None)
 
 
 class StepChange(NamedTuple):
-    """The start or end of a step: time (us, UTC), run and job."""
+    """The start or end of a lineage step: time (us, UTC), key of the run, and key of the job."""
 
     time_us: int
     run_key: str
     job: Name
 
     def to_answer(self, display_name_of: Callable[[Name], Name]) -> RunReference:
-        """Convert it for an answer. display_name_of: returns the display name of a job."""
+        """Convert the change to a run reference for an answer. display_name_of: returns the display name of a job."""
         return RunReference(run_id_of(self.run_key), iso_time(self.time_us), Job(*display_name_of(self.job).parts))
 
 
 class WriterHistory(NamedTuple):
     """A job that writes a dataset.
 
-    first: its first write. opaque: since when it reports no column lineage, None if it does.
+    first: the first write of the job, None if unknown. opaque: the write since which the job reports no column lineage,
+    None if the newest write reports it.
     """
 
     first: StepChange | None
@@ -77,11 +81,11 @@ class StepHistory:
                 self._add_writer(job, known)
 
     def since_change(self, line: ColumnLink, transformation: Transformation) -> StepChange | None:
-        """Return since when a step has existed without interruption."""
+        """Return the change since which a step exists without interruption, or None if the step does not exist."""
         return self._began.get((line, transformation)) or self._began.get(((*line[:2], None), transformation))
 
     def ended_steps(self) -> list[tuple[ColumnLink, StepChange]]:
-        """Return the steps that no longer count, newest first, with the runs that ended them."""
+        """Return (step, change that ended the step) for each step that no longer counts, newest first."""
         ended = [(line, change) for line, change in self._ends.items() if line not in self._active]
         return sorted(ended, key=lambda each: (-each[1].time_us, str(each)))[:MAX_ENDED]
 
@@ -128,12 +132,15 @@ class StepHistory:
 
 
 def _writes_by_time(writes: Iterable[_Written]) -> dict[int, _Written]:
-    """Return the writes by time. Of several writes at one time, the newest by rule 1.3 counts."""
+    """Return the writes by time (us). If several writes have the same time, the newest by rule 1.3 is returned."""
     return {each.time_us: each for each in sorted(writes, key=candidate_order_key)}
 
 
 def _newest_period(intervals: Sequence[ValidityInterval[int]]) -> tuple[int, int | None]:
-    """Return start and end of the newest period that the intervals cover without a gap."""
+    """Return (start, end) in us of the newest period that the intervals cover without a gap.
+
+    The end is None if it is open.
+    """
     ordered = sorted(intervals, key=lambda each: each.since_us)
     since, until = ordered[0].since_us, ordered[0].until_us
     for each in ordered[1:]:
@@ -149,7 +156,7 @@ _MAX_SCHEMAS = 200
 
 RunLookup = Callable[[Order], RunReference]
 TagKey = tuple[str | None, str]
-"""A column as sent (None for the dataset), and the key of a tag."""
+"""(column as sent, key of a tag). The column is None for a tag of the dataset."""
 
 
 def run_lookup(live: LiveGraph) -> RunLookup:
@@ -170,7 +177,7 @@ def run_lookup(live: LiveGraph) -> RunLookup:
 
 
 class ColumnHistory:
-    """The time since which columns have their types, and removed columns."""
+    """Finds since when the columns of a dataset have their types, and which columns were removed."""
 
     def __init__(self, live: LiveGraph, history: ContractHistory, run_of: RunLookup):
         """Read the newest schemas of one dataset."""
@@ -193,7 +200,7 @@ class ColumnHistory:
         return column in self.current_columns and column not in self._written
 
     def type_changed_by(self, column: str) -> RunReference:
-        """Return the run that gave a column its current type."""
+        """Return the run since which a column has its current type."""
         described, newest = self.current_columns.get(column), None
         kind = described.type if described else None
         for order, types in self._seen:
@@ -203,7 +210,7 @@ class ColumnHistory:
         return self._run_of(newest) if newest else NO_RUN
 
     def removed_columns(self) -> list[EndedColumn]:
-        """Return the removed columns, in the order of the schemas that contained them last."""
+        """Return the removed columns and the runs that removed them. The columns that were removed last come first."""
         found: dict[str, Order] = {}
         for (after, _), (_, types) in zip(self._seen, self._seen[1:], strict=False):
             for column in types:
@@ -217,10 +224,10 @@ def _event_order(seen: SchemaMention) -> Order:
 
 
 class TagHistory:
-    """The time since which tags hold by their facets, and removed tags."""
+    """Finds since when the tags of a dataset are set by `tags` facets, and which tags were removed."""
 
     def __init__(self, facets: Iterable[list[TagsFacet]], run_of: RunLookup):
-        """facets: the tags facets of each producer, newest first."""
+        """facets: for each producer, its `tags` facets, newest first."""
         self._run_of = run_of
         self._since: dict[TagKey, Order] = {}
         self._ended: dict[TagKey, Order] = {}
@@ -228,7 +235,7 @@ class TagHistory:
             self._add_producer(facets_of_producer)
 
     def added_by(self, column: str | None, key: str) -> RunReference:
-        """Return the run that added a tag, or no run for a tag of the tags file."""
+        """Return the run that added a tag, or an empty reference for a tag that comes from the tags file."""
         order = self._since.get((column, key))
         return self._run_of(order) if order else NO_RUN
 

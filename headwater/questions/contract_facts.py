@@ -47,7 +47,10 @@ class ContractReader:
     """Reads contract facts at one moment. Create one for each answer."""
 
     def __init__(self, view: View, live: LiveGraph, as_of_us: int | None, now_us: int):
-        """as_of_us: None for now. live: locked to one generation while the reader is in use."""
+        """live: the caller locks it to one generation while the reader is in use.
+
+        as_of_us: the moment (us); None means now.
+        """
         self._view, self._live, self._as_of = view, live, as_of_us
         self._until = MAX_TIME_US if as_of_us is None else as_of_us
         self._runs, self._catalog = RunHistory(live), Catalog(live, as_of_us)
@@ -78,9 +81,9 @@ class ContractReader:
         )  # fmt: skip
 
     def add_row_counts(self, bronze: Bronze, names: NameRules, facts: Sequence[ContractFacts]) -> None:
-        """Add the row count of the newest write.
+        """Add to each fact the row count of the newest write.
 
-        This only reads bronze, so the index is free for other questions meanwhile.
+        This method reads only bronze, so other questions can use the index meanwhile.
         """
         events = events_at(bronze, {place for own in self._places.values() for place in own}) if facts else {}
         for each in facts:
@@ -151,7 +154,7 @@ class ContractReader:
         return self._run_reference(ends[-1][1], ends[-1][0]) if ends else NO_RUN
 
     def _service_levels(self, name: Name) -> ContractService:
-        """Return the service levels; `add_row_counts` adds the row count."""
+        """Return the service levels without the row count, which `add_row_counts` adds."""
         own = self._health.dataset_health(name)
         rhythm, success = own.punctuality.rhythm, own.success
         key = self._health.times.run_key(success.run) if success else None

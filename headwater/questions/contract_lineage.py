@@ -35,7 +35,7 @@ SOURCES = 500
 """Maximum number of upstream columns of one column in an answer."""
 
 _ANCESTORS = 1_000
-"""Maximum number of upstream tables whose tags are read."""
+"""Maximum number of upstream tables from which tags are read."""
 
 _Steps = Mapping[ColumnLink, Mapping[Transformation, Job]]
 
@@ -44,7 +44,10 @@ class ContractLineage:
     """Lineage of one moment for contracts. Create one for each answer, which may include several datasets."""
 
     def __init__(self, view: View, live: LiveGraph, until_us: int):
-        """live: locked to one generation while this object is in use. until_us: later runs are ignored."""
+        """live: the caller locks it to one generation while this object is in use.
+
+        until_us: runs after this time are ignored.
+        """
         self._snapshot, self._counted, self._rules = view._replace(counted=view.counted.only_newest())
         self._graph, self._live = view.snapshot.graph, live
         self._shown, runs, remask = (
@@ -62,7 +65,7 @@ class ContractLineage:
         self._links = TableLinks(view.snapshot, view.counted, is_never_hidden)
 
     def source_columns(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
-        """Return the upstream columns of a column, nearest first, and whether there are more."""
+        """Return (upstream columns of a column, nearest first; whether the list is incomplete)."""
         starts = nodes_of(self._snapshot, self._counted, dataset, key)
         found = walk(
             self._graph, starts, self._counted, forward=False, mode="value", depth=MAX_DEPTH, limit=SOURCES
@@ -126,9 +129,10 @@ class ContractLineage:
         return writers
 
     def tags_of_sources(self, dataset: Name) -> list[str]:
-        """Return the tags of a dataset and its upstream datasets, whose values its columns may contain.
+        """Return the keys of tags with values that a dataset's columns may contain.
 
-        If a job is the source of one of them, any tag is possible, so this returns all tags.
+        These are the tags of the dataset and its upstream datasets. If a job is a source of one of these datasets, any
+        value is possible, so all tags are returned.
         """
         ancestors = self._upstream_datasets(dataset)
         near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
@@ -141,10 +145,9 @@ class ContractLineage:
         return not self._graph.with_source_jobs.isdisjoint(fed_by)
 
     def exposures_by_column(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
-        """Return, by column key, the tags whose values a column may contain.
+        """Return, for each column key, the tags with values that the column may contain.
 
-        Columns that have the tag themselves are omitted: their facts already contain the tag, and a contract promises
-        both separately.
+        A tag of the column itself is omitted, because the facts of the column contain it separately.
         """
         starts, found = self._counted.lifetimes.starts(dataset), defaultdict[str, list[ContractExposure]](list)
         for tag in tags:
@@ -193,7 +196,7 @@ class ContractLineage:
         return min(found, key=lambda by: by.time or "", default=NO_RUN)
 
     def _newest_change_from_tagged(self, hit: Hit, hits_by_node: Mapping[int, Hit]) -> tuple[StepChange | None, int]:
-        """Return the newest change of a path from a tagged column, and that column."""
+        """Return (newest change on the path from a tagged column, node of the tagged column)."""
         newest, at, seen = None, hit, {hit.node}
         while True:
             newest = _newer_change(newest, self._newest_change_of_step(at.parent, at.node, at))
@@ -227,7 +230,10 @@ class ContractLineage:
     def _newest_change_to_target(
         self, hit: Hit, hits_by_node: Mapping[int, Hit], ages: dict[int, StepChange | None]
     ) -> StepChange | None:
-        """Return the newest change of the path from a source. The changes of nearer sources are already known."""
+        """Return the newest change on the path from a source column to the target.
+
+        ages: maps nodes to known results; updated by this method.
+        """
         chain, at = [], hit
         while at.node not in ages:
             chain.append(at)
@@ -259,7 +265,7 @@ class ContractLineage:
         return self._steps_into(number).get((self._graph.names[far].plain, column or "", key), {})
 
     def _read_steps(self, number: int) -> _Steps:
-        """Return the steps into one dataset that count, with the jobs that make them."""
+        """Return the column links that count and lead into a dataset, each with its transformations and their jobs."""
         found = defaultdict[ColumnLink, dict[Transformation, Job]](dict)
         for each in sorted(self._graph.fed_by.get(number, ())):
             if self._counted.live[each]:

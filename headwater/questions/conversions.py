@@ -33,7 +33,10 @@ def transformation_for_answer(transformation: Transformation) -> StepTransformat
 
 
 def former_location(naming: NameResolver, dataset: Name) -> FormerLocation | UnsetType:
-    """Return the name that left a location last and the time, UNSET while a name means the location."""
+    """Return the last name of a former location and when the name left.
+
+    Returns UNSET if a name still means the location.
+    """
     found = naming.moved.former(dataset.plain)
     return FormerLocation(*found.name.parts, iso_time(found.since_us) or "") if found else UNSET
 
@@ -48,7 +51,7 @@ class ColumnConverter:
     """Converts nodes of a graph for one answer. Create one for each answer, because schemas change."""
 
     def __init__(self, snapshot: Snapshot, presumed: Set[int] = frozenset()):
-        """presumed: the edge sets of jobs that are presumed retired, which are marked in steps."""
+        """presumed: numbers of the edge sets of jobs that are presumed retired. Steps of these edge sets are marked."""
         self._snapshot = snapshot
         self._presumed = presumed
         self._graph = snapshot.graph
@@ -58,10 +61,10 @@ class ColumnConverter:
         self._vias: dict[tuple[int, int, int], Via] = {}
 
     def to_reached_columns(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
-        """Return reached columns with distance, last step, and whether the dataset still has them.
+        """Return the reached columns with distance, last step, and whether their dataset still has them.
 
-        read_before_recreation: only readers of another generation of a dataset lead there (rule 10). last_seen: only
-        for columns that only earlier executions reach.
+        A column has `read_before_recreation` if only readers of another generation of a dataset lead to it (rule 10).
+        It has `last_seen` if only earlier executions reach it.
         """
         columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:

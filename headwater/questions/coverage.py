@@ -71,7 +71,7 @@ def _lineage_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list
 
 
 def _unread_sql_reasons_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
-    """Return why SQL that writes a dataset was not used, or only a part of it."""
+    """Return the reasons why SQL that writes a dataset was not used for lineage, or only in part."""
     return sorted(
         {lineage.unread_sql_reason for lineage in _lineage_into(snapshot, counted, name) if lineage.unread_sql_reason}
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headwater.auth.access import Role  # imports pydantic, which clusters provide in another version
 
 Values = Mapping[str, str | Sequence[str]]
-"""Values of a request by their HTTP names; empty ones count as missing."""
+"""Values of a request by the HTTP names of parameters. Empty values count as missing."""
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,8 +38,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Help(NamedTuple):
     """The description of a parameter, and its bounds.
 
-    least, most: of a number. longest: maximum length of a text. called: the name for agents and notebooks, if the HTTP
-    name is a Python keyword or unclear without its question. example: for the help of a command.
+    meaning: the description. least, most: bounds of a number. longest: maximum length of a text. called: the name for
+    agents and notebooks, if it differs from the Python name, because that is a keyword or unclear without its question.
+    example: an example value for the help of a command.
     """
 
     meaning: str
@@ -51,7 +52,10 @@ class Help(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter. key: its Python name. place: query or path."""
+    """A parameter of a question. key: the name of the Python parameter.
+
+    place: where a request has the value, `query` or `path`.
+    """
 
     key: str
     type: Any
@@ -62,25 +66,25 @@ class Parameter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its HTTP name, for example `asOf` for `as_of`."""
+        """The HTTP name of the parameter, for example `asOf` for `as_of`."""
         first, *rest = self.key.rstrip("_").split("_")
         return first + "".join(word.capitalize() for word in rest)
 
     @property
     def called(self) -> str:
-        """Its name for agents and notebooks."""
+        """The name of the parameter for agents and notebooks."""
         return self.help.called or self.key
 
     @property
     def meaning(self) -> str:
-        """Its description, including how to write a boolean or a time."""
+        """The description of the parameter, including how to write a boolean or a time."""
         before, behind = "true: " if self.type is bool else "", f" {WRITTEN}" if self.is_time else ""
         behind += f" {WORDS}" if self.type is Moment else ""
         return f"{before}{self.help.meaning}{behind}"
 
     @property
     def is_time(self) -> bool:
-        """Whether its value is a time."""
+        """Whether the value of the parameter is a time."""
         return self.type in (Microseconds, Moment)
 
     @property
@@ -90,17 +94,17 @@ class Parameter(NamedTuple):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it can be repeated."""
+        """Whether a request may repeat the parameter."""
         return bool(self.type == tuple[str, ...])
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed values, empty if all texts are allowed."""
+        """The allowed values of the parameter. Empty if any text is allowed."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Its OpenAPI 3.1 schema."""
+        """The OpenAPI 3.1 schema of the parameter."""
         found: dict[str, Any] = {"type": "integer" if self.type is int else "string"}
         if self.type is int:
             found |= {"minimum": self.help.least, "maximum": self.help.most}
@@ -121,7 +125,10 @@ class Parameter(NamedTuple):
         return found
 
     def parse(self, sent: str | Sequence[str] | None) -> Any:
-        """Parse a value. Raises WrongQuestion if it is not valid."""
+        """Parse a value of the parameter. Returns the default if the value is missing.
+
+        Raises WrongQuestion if it is not valid.
+        """
         if self.is_repeatable:
             return (sent,) if isinstance(sent, str) else tuple(sent or ())
         text = sent if sent is None or isinstance(sent, str) else sent[-1]
@@ -157,10 +164,11 @@ class Parameter(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question. path: of its route. reads_lake: it reads Delta tables, so only one runs at a time.
+    """A question about lineage.
 
-    description: its first line is the summary. called: the name of its command and tool, None if it has
-    neither.
+    path: path of the HTTP route. description: the text for users; its first line is the summary. called: the name of
+    the command and of the tool for agents; None if the question has neither. run: answers the question from the data
+    source and the parsed parameters. reads_lake: whether it reads Delta tables; only one such question runs at a time.
     """
 
     path: str
@@ -175,19 +183,20 @@ class Question(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the OpenAPI document."""
+        """The name of the question in the OpenAPI document."""
         return re.sub(r"/\{\w+\}", "", self.path).replace("/", "-")
 
     @property
     def summary(self) -> str:
-        """Its one-line description."""
+        """The first line of the description, without a period."""
         return self.description.partition("\n")[0].rstrip(".")
 
     def ask(self, sources: Any, asked: Values, **path: str) -> Any:
         """Answer the question.
 
-        path: the variable part of the route's address. The query parameter `code` contains a key and is ignored here.
-        Raises WrongQuestion for missing, unknown or invalid parameters, and NotKnown for unknown names.
+        asked: query parameters by HTTP name. path: values of the variables in the route's path. The query parameter
+        `code` contains a key and is ignored here. Raises WrongQuestion for missing, unknown or invalid parameters, and
+        NotKnown for unknown names.
         """
         accepted = [each.name for each in self.parameters if each.place == "query"]
         for name in asked:
@@ -211,8 +220,8 @@ def question(
 
     The first parameter is the data source. The other parameters are keyword-only and either `Annotated` with `Help`, or
     of a type that a `parameter_group` function returns. The docstring is the description, and the return type is the
-    answer, unless `answer` is set. called: the name of its command and of its tool for agents; by default its path,
-    None for HTTP only.
+    answer, unless `answer` is set. called: the name of the command and of the tool for agents. The default is the path;
+    None declares a question for HTTP only.
     """
 
     def declare(function: _F) -> Question:
@@ -236,7 +245,7 @@ def question(
 
 
 def questions_in(module: Mapping[str, Any]) -> tuple[Question, ...]:
-    """Return the questions that a module declares, in order. module: its names, from `vars`."""
+    """Return the questions that a module declares, in order. module: the members of the module, from `vars`."""
     return tuple(each for each in module.values() if isinstance(each, Question))
 
 
@@ -279,7 +288,10 @@ def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Param
 
 
 def parse_as(hint: Any, name: str, value: str | int | None) -> Any:
-    """Parse a value as a parameter of a declared type, None if it is missing. Raises WrongQuestion."""
+    """Parse a value as a parameter of a declared type. Returns None if it is missing.
+
+    Raises WrongQuestion if it is not valid.
+    """
     return _parameter_from_hint(hint, name, None).parse(_to_query_text(value))
 
 

@@ -13,7 +13,11 @@ from headwater.questions.answer_types.lineage import Diff, DiffItem
 
 
 class NamedEdge(NamedTuple):
-    """An edge by names. `column` and `target` are None between tables without column lineage."""
+    """An edge by names.
+
+    source, column: the source dataset and its column. output, target: the output dataset and its column. Both columns
+    are None for an edge between tables without column lineage.
+    """
 
     source: Name
     column: str | None
@@ -23,14 +27,17 @@ class NamedEdge(NamedTuple):
 
 
 class EdgeJob(NamedTuple):
-    """A job that makes an edge. masked: no job makes the edge without a mask."""
+    """A job that makes an edge. masked: whether the job masks the values."""
 
     job: Name
     masked: bool
 
 
 def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, EdgeJob]:
-    """Return every edge that counts with the first job that makes it. Jobs that do not mask come first."""
+    """Return every edge that counts, each with one job that makes it.
+
+    If several jobs make an edge, a job that does not mask is preferred, then the first by name.
+    """
     found: dict[NamedEdge, EdgeJob] = {}
     for edge, edge_job in _edges_without_masks(snapshot, counted):
         known = found.get(edge)
@@ -59,7 +66,7 @@ def _edges_without_masks(snapshot: Snapshot, counted: CountedEdges) -> Iterator[
 def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
     """Return whether a dataset still has a column that was read in one of its generations.
 
-    A reader outlives the generation that it read, but a column that is missing in the newest schema feeds nothing.
+    Edges of readers stay after the dataset was recreated. But a column that the newest schema lacks feeds nothing.
     """
     newest = snapshot.naming.generations.newest(source)
     columns = snapshot.columns(newest)
@@ -75,7 +82,8 @@ def edge_differences(
 ) -> Diff:  # fmt: skip
     """Answer which edges were added, which were removed (lost lineage), and which started or stopped masking.
 
-    only: list only one of these kinds. If column edges replace an edge between tables, the latter is not lost.
+    only: list only `added`, `removed` or `changed` edges. An edge between tables that is replaced by edges between
+    columns does not count as removed.
     """
     old, new = named_edges(*before), named_edges(*after)
     changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]

@@ -43,7 +43,7 @@ def set_display_names(answer: Any, display_name_of: Callable[[Name], str]) -> No
 
 
 class _StructsByType:
-    """Structs by type, each once, because columns of an answer share steps."""
+    """Collects the structs of an answer by type. Each struct is contained once, although columns share steps."""
 
     def __init__(self, values: Iterable[Any] = ()):
         self.by_type: dict[type[Struct], dict[int, Any]] = {}
@@ -91,7 +91,7 @@ def _is_dataset(value: Displayed) -> bool:
 def _members_with_datasets(kind: type[Struct]) -> tuple[str, ...]:
     """Return the members of a type that may contain datasets.
 
-    An answer has up to 10,000 items, and most members cannot.
+    Other members are not visited, which saves time in answers with 10,000 items.
     """
     hints = get_type_hints(kind)
     return tuple(

@@ -20,10 +20,10 @@ MAX_EVENTS = 5_000
 
 
 def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, page: ListPage) -> Facets:
-    """Answer the newest value of a facet for each entity (rule 1), newest first, without deleted ones.
+    """Answer the newest value of a facet for each entity (rule 1), newest first, without deleted values.
 
-    names: rules for canonical names. entity: run, job or dataset. name: of the facet, such as `ownership`. For
-    datasets, this includes input and output facets, such as `subset`.
+    names: rules for canonical names. entity: `run`, `job` or `dataset`. name: name of the facet, such as `ownership`.
+    For datasets, this includes input and output facets, such as `subset`.
     """
     if not bronze.exists():
         return Facets([], totalCount=0, truncated=False, next=None)
@@ -60,7 +60,7 @@ def _to_facet_item(sent: SentFacet) -> FacetItem:
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
-    """Return the SQL that a run reported, None if it reported none."""
+    """Return the SQL that a run reported; None if the run reported no SQL."""
     if not bronze.exists():
         return None
     body = newest_event_with_member(bronze, run_id, "sql")
@@ -68,7 +68,10 @@ def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
 
 
 def merge_facets(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
-    """Return the newest value of each facet of a run or job over its events, without deleted ones."""
+    """Return the newest value of each facet of a run or job, by facet name, without deleted facets.
+
+    events: all events of the run or job. entity: `run` or `job`.
+    """
     newest: dict[str, SentFacet] = {}
     for event in events:
         for sent in sent_facets(event.event_id, event.received_us, parse_stored_event(event.body), lambda *_: Name):

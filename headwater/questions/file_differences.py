@@ -20,7 +20,10 @@ from headwater.questions.differences import edge_differences
 def difference_of_files(
     rules: UserRules, before: Path, after: Path, *, page: ListPage, only: str | None = None
 ) -> Diff:
-    """Answer the differences. Raises WrongQuestion with the line of an invalid event."""
+    """Answer the differences in lineage between two files.
+
+    only: list only `added`, `removed` or `changed` edges. Raises WrongQuestion, with the line, for an invalid event.
+    """
     old, new = (_snapshot_of_file(rules, path) for path in (before, after))
     return edge_differences((old, old.counted()), (new, new.counted()), page=page, only=only)
 

@@ -35,14 +35,17 @@ from headwater.questions.run_details import row_count_in
 from headwater.questions.subjects import Subject, find_dataset, find_job
 
 _WRITES = 6
-"""Number of newest writes of a dataset whose row counts are compared."""
+"""Number of newest writes of a dataset from which row counts are compared."""
 
 _EVENTS = 5
 """Number of newest events of a run that are read for its row count."""
 
 
 class ReplacedTable(NamedTuple):
-    """A dataset whose newest write replaced all rows, with the bronze positions of its newest writes, newest first."""
+    """A dataset for which the newest write replaced all rows.
+
+    writes: for each of the newest writes, newest first, the bronze positions of the run's events.
+    """
 
     writes: list[set[Place]]
 
@@ -50,7 +53,7 @@ class ReplacedTable(NamedTuple):
 class EmptiedTable(NamedTuple):
     """An emptied dataset.
 
-    rows_before: row count of the newest earlier write that had rows, None if none reported a count.
+    rows_before: row count of the newest earlier write with rows; None if no earlier write reported a row count.
     """
 
     rows_before: int | None
@@ -67,7 +70,10 @@ class EmptiedTable(NamedTuple):
 
 
 def replaced_tables(live: LiveGraph, reader: HealthReader, names: Iterable[Name]) -> dict[Name, ReplacedTable]:
-    """Return the datasets whose newest write replaced all rows. live: locked to one generation during the call."""
+    """Return the datasets for which the newest write replaced all rows.
+
+    live: the caller locks it to one generation during the call.
+    """
     history, found = RunHistory(live), {}
     for name in names:
         outputs = reader.times.job_outputs_of(name)
@@ -81,7 +87,10 @@ def replaced_tables(live: LiveGraph, reader: HealthReader, names: Iterable[Name]
 def emptied_tables(
     bronze: Bronze, names: NameRules, candidates: Mapping[Name, ReplacedTable]
 ) -> dict[Name, EmptiedTable]:
-    """Return the emptied datasets. This reads bronze, so call it while no other question waits for the index."""
+    """Return the emptied datasets.
+
+    This function reads bronze, which is slow, so call it without holding the index.
+    """
     if not candidates or not bronze.exists():
         return {}
     newest = events_at(bronze, set().union(*(each.writes[0] for each in candidates.values())))
@@ -109,17 +118,17 @@ def _written_row_count(
 _WORST: tuple[Status, ...] = ("failed", "late", "stale")
 _BATCH = 500
 _CHECKED = 200
-"""Number of healthy datasets, most recently written first, whose row counts are checked for the list."""
+"""Maximum number of healthy datasets for which the list checks row counts. The most recently written are checked."""
 
 _PREVIOUS_RUNS = 5
-"""Number of earlier runs of a job that define its expected outputs."""
+"""Number of earlier runs of a job that are read to find its expected outputs."""
 
 MAX_SHOWN = 100
 """Maximum number of datasets and jobs in one request of `health/shown`."""
 
 
 def health_of_dataset(view: View, live: LiveGraph, asked: Subject, now_us: int, limit: int) -> HealthAnswer:
-    """Answer the health of a dataset, its owners, and the datasets downstream that wait for it."""
+    """Answer the health of a dataset, its owners, and the datasets downstream that its problem makes stale."""
     reader = HealthReader(live, view.counted, now_us)
     name = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
     about = about_from_facets(
@@ -184,8 +193,8 @@ def unhealthy_list(
 ) -> HealthAnswer:
     """Answer everything that failed, is late or stale, worst status first, then newest first.
 
-    bronze: for the row counts of the newest writes. max_checks: number of items to check before other questions get
-    their turn.
+    only_status: list only this status. bronze: source of the row counts of the newest writes; None omits this check.
+    max_checks: number of items to check before the index is released for other questions.
     """
     for some in count(max_checks, max_checks):  # larger batches each time, so that it ends despite new events
         with open_views.open_view_and_index(AsOf()) as (view, live):
@@ -215,7 +224,7 @@ def unhealthy_list(
 
 
 def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | None, limit: int) -> HealthAnswer:
-    """Return the list with the emptied datasets after the failed ones."""
+    """Return the list of problems with emptied datasets inserted after the failed items."""
     added = items if only in (None, "failed") else []
     failed = [each for each in answer.items if each.status == "failed"]
     listed = [*failed, *added, *(each for each in answer.items if each.status != "failed")]
@@ -227,7 +236,7 @@ def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | 
 def _find_problems(
     live: LiveGraph, reader: HealthReader, known: HealthCache, only: Status | None, limit: int
 ) -> tuple[HealthAnswer, Set[Name]]:
-    """Return the list from the health cache, and the stale datasets."""
+    """Return (list of problems from the health cache, stale datasets)."""
     roots = {name: each.problem for name, each in known.datasets.items() if each.problem}
     stale = _stale_datasets(reader, roots, known)
     jobs = {job: each.problem for job, each in known.jobs.items() if each.problem}
@@ -266,9 +275,10 @@ def _job_display_name(live: LiveGraph, key: int) -> Name:
 
 
 def _failed_jobs_upstream(reader: HealthReader, jobs: Mapping[int, HealthState]) -> dict[int, list[int]]:
-    """Return for each job the failed jobs above it whose failed runs are parents of its failed run, nearest first.
+    """Return for each failed job the failed jobs that contain it, nearest first.
 
-    A failed task makes its DAG fail. Both are one incident, and the run of the task has the error.
+    The failed run of a containing job is a parent of the job's failed run. For example, a failed task makes its DAG
+    fail: both are one incident, and the run of the task has the error.
     """
     failed = {state.run.run: job for job, state in jobs.items() if state.status == "failed" and state.run}
     parents = reader.times.parents_and_executions(failed.keys())
@@ -286,8 +296,8 @@ def _failed_jobs_upstream(reader: HealthReader, jobs: Mapping[int, HealthState])
 def _stale_datasets(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCache) -> dict[Name, Name]:
     """Return the stale datasets with the newest upstream problem of each.
 
-    A dataset that a newer problem has reached is not visited again for an older one, and neither are datasets behind
-    it.
+    Problems are processed from the newest to the oldest. A dataset that was reached from a newer problem, and the
+    datasets downstream of it, are not visited again.
     """
     seen: set[int] = set()
     found: dict[Name, Name] = {}
@@ -327,8 +337,8 @@ def _health_items_of(reader: HealthReader, view: View, live: LiveGraph, asked: s
 def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, limit: int) -> list[NotRefreshed]:
     """Return the expected outputs that a finished run did not write, and the datasets downstream of them.
 
-    Expected outputs come from previous runs of its job: all outputs of any of them if the run failed, else only those
-    that all of them wrote.
+    The expected outputs of a failed run are all datasets that any of the previous runs of its job wrote. The expected
+    outputs of another run are the datasets that all of these previous runs wrote.
     """
     reader = HealthReader(live, view.counted, now_us)
     run = reader.times.run_by_key(key)
@@ -348,7 +358,10 @@ def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, lim
 def _outputs_not_refreshed(
     reader: HealthReader, outputs: Iterable[Name], since_us: int, now_us: int
 ) -> Iterator[NotRefreshed]:
-    """Yield expected outputs, and the datasets downstream of those that have not been written since."""
+    """Yield the expected outputs, and the datasets downstream of each output that was not written after a moment.
+
+    since_us: this moment (us).
+    """
     found: dict[tuple[str, str], NotRefreshed] = {}
     for name in outputs:
         last = reader.times.last_write_us(reader.times.job_outputs_of(name), now_us)

@@ -28,9 +28,10 @@ _NEVER = Punctuality("unknown", "no run is known to have completed")
 
 
 class HealthState(NamedTuple):
-    """The health of a dataset or job itself. since_us: start of its problem; datasets downstream need a later write.
+    """The health of a dataset or job itself, without upstream problems.
 
-    until_us: end of validity if no event arrives.
+    success: the newest completed write. run: the newest or failed run. since_us: start of the problem, or None;
+    datasets downstream are stale until a later write. until_us: until when the state is valid if no event arrives.
     """
 
     status: Status
@@ -51,7 +52,7 @@ class HealthReader:
     """Reads health at one moment. Create one for each answer."""
 
     def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
-        """live: locked to one generation while the reader is in use."""
+        """live: the caller locks it to one generation while the reader is in use. now_us: the moment (us)."""
         self.times = WriteTimes(live, now_us)
         self._live, self._counted, self.now_us = live, counted, now_us
         self._links = TableLinks(live, counted, is_never_hidden)
@@ -78,9 +79,9 @@ class HealthReader:
         )
 
     def health_of_never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
-        """Return the health of a dataset that no run has written, and the runs that tried, newest first.
+        """Return (health, runs that tried to write, newest first) of a dataset that was never written.
 
-        None if a run has completed a write, or if no run is known to have tried.
+        Returns None if a run has completed a write, or if no run is known to have tried.
         """
         if not self._live.exists(dataset) or self.dataset_health(dataset).success is not None:
             return None
@@ -150,7 +151,8 @@ class HealthReader:
     ) -> Iterator[tuple[Name, int]]:
         """Yield the datasets downstream or upstream with their distance, nearest first.
 
-        seen: numbers of datasets to skip, extended by this call. Without it, at most `MAX_DATASETS` are visited.
+        forward: whether to yield datasets downstream. seen: numbers of datasets to skip; visited datasets are added. If
+        `seen` is None, at most `MAX_DATASETS` are visited.
         """
         start = self._counted.lifetimes.newest_with_lineage(dataset)
         most = MAX_DATASETS if seen is None else None
@@ -167,7 +169,7 @@ class HealthReader:
                     yield self._live.graph.names[each].plain, far + 1
 
     def upstream_problems(self, dataset: Name) -> list[Name]:
-        """Return the upstream datasets whose problems started after the dataset was last written, nearest first."""
+        """Return upstream datasets with a problem that started after the dataset was last written, nearest first."""
         success = self.dataset_health(dataset).success
         if success is None:
             return []
@@ -219,14 +221,18 @@ class HealthReader:
 
 
 _MAX_SKEW_US = 60_000_000
-"""Maximum distance of concurrent requests that use the same moment.
+"""Maximum time difference (us) of concurrent requests that share the cache.
 
 A request for an earlier moment clears the cache.
 """
 
 
 class CachedHealth(NamedTuple):
-    """A cached health state with its expiry. problem: the complete state if there is a problem, else None."""
+    """A cached health state.
+
+    until_us: until when the state is valid. success_us: time of the newest completed write, or None. problem: the
+    complete state if there is a problem, else None.
+    """
 
     until_us: int
     success_us: int | None
@@ -234,7 +240,7 @@ class CachedHealth(NamedTuple):
 
 
 class HealthCache:
-    """The cached health of all written datasets and of all jobs, by the number of their keys, for one index file."""
+    """The cached health of all written datasets (by name) and all jobs (by number of the job key) of one index file."""
 
     def __init__(self) -> None:
         self.datasets: dict[Name, CachedHealth] = {}
@@ -245,16 +251,16 @@ class HealthCache:
         self._now_us = self._ahead_us = 0
 
     def answer_time_us(self, now_us: int) -> int:
-        """Return the moment at which a request is answered."""
+        """Return the moment (us) for which a request is answered: the latest `now_us` of recent requests."""
         if now_us < self._now_us - _MAX_SKEW_US:
             self._now_us = self._generation = 0
         self._now_us = max(self._now_us, now_us)
         return self._now_us
 
     def check_due_items(self, live: LiveGraph, reader: HealthReader, max_checks: int) -> bool:
-        """Check up to `max_checks` items; return whether all items are up to date.
+        """Check up to `max_checks` datasets and as many jobs. Return whether the whole cache is up to date.
 
-        live: locked to the generation of the reader.
+        live: the caller locks it to the generation of the reader.
         """
         self._schedule_by_events(live, reader)
         self._schedule_by_time(reader)
@@ -275,7 +281,7 @@ class HealthCache:
     def _schedule_by_events(self, live: LiveGraph, reader: HealthReader) -> None:
         """Schedule checks for items with new events, or for all items if any may have changed.
 
-        All items may have changed when a time in the future of an event has come.
+        All items may have changed if the time of an event that was in the future has passed.
         """
         touched = entities_changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
         if touched is None:

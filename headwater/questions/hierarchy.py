@@ -8,7 +8,7 @@ from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.graphs import Hierarchy, HierarchyRun
 
 UNREPORTED = "UNREPORTED"
-"""State of a run that other runs name as parent or root, but that sent no event."""
+"""The state of a run that has sent no event itself, but that other runs name as parent or root."""
 
 
 def hierarchy(runs: RunTree, run_id: str, *, limit: int, offset: int) -> Hierarchy:

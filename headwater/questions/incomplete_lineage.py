@@ -12,7 +12,10 @@ _MAX_NAMED = 3
 
 
 def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[UnfinishedRun]:
-    """Return the newest run of each edge set of an attempt, each run once, newest first."""
+    """Return the runs that did not complete, newest first, each once.
+
+    numbers: edge sets of attempts; the newest run of each edge set is returned.
+    """
     found: dict[tuple[str, str], UnfinishedRun] = {}
     for number in numbers:
         job_output, lineage = snapshot.graph.sets[number]
@@ -30,7 +33,7 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
 
 
 def describe_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
-    """Return a text with the first runs, their states and jobs, and how many more there are."""
+    """Return a text with the newest unfinished runs, their jobs and states, and the number of further runs."""
     runs = unfinished_runs(snapshot, numbers)
     more = len(runs) - _MAX_NAMED
     texts = [f"run {each.run} of {each.job.name} is {each.state}" for each in runs[:_MAX_NAMED]]
@@ -42,22 +45,22 @@ def _newest_run_key(run: UnfinishedRun) -> tuple[str, str, str]:
 
 
 def removed_day(snapshot: Snapshot) -> str | None:
-    """Return the day (UTC) before which events were removed, None if none were removed."""
+    """Return the day (UTC) before which retention removed events; None if no events were removed."""
     time = iso_time(snapshot.removed_before_us)
     return time and time.partition("T")[0]
 
 
 def removal_note(snapshot: Snapshot) -> str:
-    """Return a sentence about removed events for errors about unknown names, empty if none were removed."""
+    """Return a sentence about removed events for errors about unknown names. It is empty if no events were removed."""
     day = removed_day(snapshot)
     return f"Retention removed all events before {day}, which may have named it." if day else ""
 
 
 def with_unproven_exposure(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
-    """Yield surface columns with the exposure that holds if removed events may have written them unmasked.
+    """Yield surface columns with the exposure that is still proven after events were removed.
 
-    No column is proven to be masked then: a tagged column counts as exposed (rule 8.5), any other masked column as
-    unknown.
+    Removed events may have written columns unmasked, so no column is proven to be masked. A masked column with the tag
+    counts as exposed (rule 8.5), and any other masked column as unknown.
     """
     for each in columns:
         exposure = each.exposure

@@ -17,10 +17,13 @@ from headwater.questions.subjects import find_job
 
 _MAX_NAMED = 5
 _MAX_JOBS = 5_000
-"""Maximum number of jobs whose dependencies are read."""
+"""Maximum number of jobs for which dependencies are read."""
 
 _PAIRS = 10
-"""A dataset with more writer-reader pairs than this number times its jobs is a hub, so that answers stay linear."""
+"""A dataset is a hub if it has more pairs of writer and reader than this number times its jobs.
+
+So the number of flows grows only linearly with the number of jobs.
+"""
 
 Pair = tuple[Name, Name]
 
@@ -35,9 +38,11 @@ class Dependency(NamedTuple):
 
 
 class JobContext(NamedTuple):
-    """Facts about jobs: how they fold, their ancestors and dependencies.
+    """Facts about jobs.
 
-    orchestrated: tasks and DAGs, also those without datasets. named: returns jobs by namespace (or any) and name.
+    orchestrated: tasks and DAGs, including tasks and DAGs without datasets. fold: maps a job to the job that represents
+    it. ancestors: returns the ancestors of a job. dependencies: returns the dependencies of a job. named: returns the
+    jobs with a name in a namespace; None means any namespace.
     """
 
     orchestrated: Iterable[Name]
@@ -48,7 +53,11 @@ class JobContext(NamedTuple):
 
 
 class JobBounds(NamedTuple):
-    """The central job (None: all jobs), the distances upstream and downstream, and the maximum number of nodes."""
+    """Bounds of a job graph.
+
+    job: (namespace, name) of the central job, or None for all jobs. up, down: maximum distances from the central job.
+    limit: maximum number of nodes.
+    """
 
     job: tuple[str | None, str] | None
     up: int
@@ -57,7 +66,7 @@ class JobBounds(NamedTuple):
 
 
 class _DatasetFlow(NamedTuple):
-    """Which jobs write and read each dataset, and the datasets of each job."""
+    """Maps each dataset to the jobs that write and read it, and each job to the datasets that it writes and reads."""
 
     writers: Mapping[Name, set[Name]]
     readers: Mapping[Name, set[Name]]
@@ -70,9 +79,7 @@ def job_graph(
 ) -> JobGraph:
     """Answer jobs with data flow and control flow between them.
 
-    If there are more jobs than the limit, connected jobs are returned, because a cut by name would leave jobs without
-    flows.
-
+    If there are more jobs than the limit, connected jobs are returned. A cut by name would return jobs without flows.
     Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
@@ -116,7 +123,11 @@ def job_graph(
 def _in_display_order(
     jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], distances: Mapping[Name, int]
 ) -> Iterator[Name]:  # fmt: skip
-    """Yield jobs nearest first, or connected ones starting with the job that has the most flows."""
+    """Yield jobs in the order in which the limit cuts them.
+
+    With a central job, the nearest jobs come first. Otherwise the job with the most flows comes first, followed by the
+    jobs that are connected with it.
+    """
     neighbours: defaultdict[Name, set[Name]] = defaultdict(set)
     for predecessor, successor in control:
         neighbours[predecessor].add(successor)
@@ -150,7 +161,10 @@ def _in_display_order(
 def _data_flows_and_hubs(
     flow: _DatasetFlow, position_of: Mapping[Name, int], central_job: Name | None
 ) -> tuple[list[DataFlow], list[DataHub]]:
-    """Return data flows between shown jobs as pairs, and datasets with too many pairs as hubs."""
+    """Return (data flows between pairs of shown jobs, hubs).
+
+    A hub is a dataset with too many pairs of writer and reader.
+    """
     found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
     hubs = []
     middle = -1 if central_job is None else position_of.get(central_job, -1)
@@ -197,7 +211,7 @@ def _read_dataset_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob)
 
 
 def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, Dependency], bool]:
-    """Return control flow by pairs of jobs, and whether the limit left out jobs."""
+    """Return (control flow by pair of jobs, whether the limit left out jobs)."""
     dependencies: dict[Pair, Dependency] = {}
     asked = sorted({*known.orchestrated, *jobs})
     for job in asked[:_MAX_JOBS]:
@@ -209,7 +223,7 @@ def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, D
 
 
 def _distances_from_job(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
-    """Return the jobs around a job with their distance, negative upstream."""
+    """Map each job around a job to its distance. Distances upstream are negative."""
     links: tuple[defaultdict[Name, set[Name]], ...] = (defaultdict(set), defaultdict(set))
     for predecessor, successor in control:
         links[0][successor].add(predecessor)
@@ -225,7 +239,11 @@ def _distances_from_job(start: Name, flow: _DatasetFlow, control: Iterable[Pair]
 
 
 class _JobSteps(NamedTuple):
-    """Steps from a job: to dependent jobs, and through datasets to the jobs on their other side."""
+    """Steps from a job in one direction.
+
+    neighbours: maps each job to the jobs next to it in the control flow. through: maps each job to its datasets on this
+    side. jobs: maps each dataset to the jobs at its other side.
+    """
 
     neighbours: Mapping[Name, set[Name]]
     through: Mapping[Name, set[Name]]
@@ -249,7 +267,7 @@ def _reachable_jobs(start: Name, steps: _JobSteps, depth: int) -> Iterator[tuple
 
 
 def dependencies_of(job: Name, facet: Any) -> Iterator[Dependency]:
-    """Yield the dependencies of a job. facet: decoded, of any shape."""
+    """Yield the dependencies of a job. facet: the decoded facet with dependencies; it may have any structure."""
     for side in ("upstream", "downstream"):
         listed = facet.get(side) if isinstance(facet, dict) else None
         for each in listed if isinstance(listed, list) else ():

@@ -44,7 +44,10 @@ class ListFilter(NamedTuple):
     until_us: int | None
 
     def matches(self, row: ListedDataset | ListedJob, job: ListedJob | None, time_us: int | None, now_us: int) -> bool:
-        """Return whether a row matches. job: the job whose state counts. time_us: the time for `since` and `until`."""
+        """Return whether a row matches. job: the job with the state to compare.
+
+        time_us: the time to compare with `since_us` and `until_us`.
+        """
         return (
             self.namespace in (None, row.name.namespace)
             and (self.owner is None or self.owner in row.owners)

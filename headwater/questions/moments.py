@@ -19,7 +19,8 @@ _WORD = re.compile(r"(?:(last_green|run|deploy):(.+)|(deploy))", re.DOTALL)
 class Moment(NamedTuple):
     """A time in us (UTC), or a word with its argument.
 
-    Words are `last_green` with a job, `deploy` with a version (empty: the newest), and `run` with a run.
+    time_us: the time, or None for a word. word, of: `last_green` with a job, `deploy` with a version (empty for the
+    newest), or `run` with a run id.
     """
 
     time_us: int | None

@@ -11,7 +11,10 @@ from headwater.questions.answer_types.columns import Names, NameStep, Rules
 from headwater.questions.answer_types.common import Job
 
 Bind = Callable[[Name, int | None], Iterable[Step]]
-"""From a canonical name and a time (us, None: now) to the steps of its binding, none if it has no binding."""
+"""A function that returns the steps from a canonical name to the dataset that it means at a time.
+
+The time is in us; None means now. There are no steps if the name has no binding.
+"""
 
 
 def no_bindings(_name: Name, _at_us: int | None) -> Iterable[Step]:
@@ -20,7 +23,7 @@ def no_bindings(_name: Name, _at_us: int | None) -> Iterable[Step]:
 
 
 class NamingEvent(NamedTuple):
-    """The event that names a dataset; None for unknown members."""
+    """The parts of an event that rules for dataset names depend on. A part is None if it is unknown."""
 
     producer: str | None = None
     job_namespace: str | None = None

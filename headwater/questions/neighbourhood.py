@@ -26,14 +26,21 @@ from headwater.questions.subjects import Subject, find_column, find_dataset, nod
 
 
 class StepIntoColumn(NamedTuple):
-    """A step into a column from a node. Through dropped datasets, the transformation combines all steps."""
+    """A step into a column.
+
+    node: the source column. If the step leads through dropped datasets, the transformation combines the transformations
+    on the way.
+    """
 
     node: int
     transformation: Transformation
 
 
 def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
-    """Yield the steps into a column, each once, through the meeting points of dataset-wide edges."""
+    """Yield each step into a column once.
+
+    Steps by dataset-wide edges lead through meeting points, which are not yielded.
+    """
     seen: set[StepIntoColumn] = set()
     todo = list(_direct_steps_into(graph, node, counted))
     while todo:
@@ -81,7 +88,11 @@ class GraphBounds(NamedTuple):
 
 
 class _FoundTables(NamedTuple):
-    """distances: by dataset, negative upstream. columns: (node, distance, masked) in the order of the answer."""
+    """The tables and columns of an answer.
+
+    distances: maps each dataset number to its distance, which is negative upstream. columns: (node, distance, masked)
+    in the order of the answer.
+    """
 
     distances: dict[int, int]
     columns: list[tuple[int, int, bool]]
@@ -103,8 +114,8 @@ def neighbourhood(
 
     `masked` of a column: every path has a step that masks. `masked` of an edge: it has no unmasked DIRECT
     transformation.
-    fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and what only it leads to;
-    the path of a column shows all.
+    fold: maps a job to the job that represents it. hides: returns whether to omit a dataset, and with it the datasets
+    that are reachable only through it; it does not apply if a column is given.
     """
     dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
@@ -134,16 +145,20 @@ def neighbourhood(
 
 
 class TableLinks:
-    """Links between tables: edge sets by (source, output). hidden_neighbours: hidden neighbours."""
+    """Finds the neighbours of tables.
+
+    hidden_neighbours: numbers of the neighbours that were omitted because they are hidden.
+    """
 
     def __init__(self, snapshot: Snapshot, counted: CountedEdges, is_hidden: Callable[[Name], bool]):
         self._graph, self._counted, self._hides = snapshot.graph, counted, is_hidden
         self.hidden_neighbours: set[int] = set()
 
     def neighbours(self, number: int, *, forward: bool) -> dict[int, list[int]]:
-        """Return the neighbours of a table on one side, each with its edge sets, passing through dropped tables.
+        """Map each neighbour of a table on one side to the edge sets between both.
 
-        A reader of another generation of a table reads that table, too (rule 10).
+        Paths through dropped tables are followed. A reader of another generation of a table reads that table, too (rule
+        10).
         """
         found: dict[int, list[int]] = {}
         todo, seen = [number, *(self._counted.lifetimes.others(number) if forward else ())], {number}

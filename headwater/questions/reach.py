@@ -36,7 +36,8 @@ def reach_answer(
 ) -> Reach:
     """Answer impact (forward) or upstream of a column or a whole dataset.
 
-    roots: return only the far ends. paths: return the path to each column, starting at the requested one.
+    roots: return only the columns from which no other column is reached. paths: return the path to each column,
+    starting at the requested column.
     """
     counted = counted.of_use() if forward else counted.of_rows()
     dataset = find_dataset(snapshot, rules, start)
@@ -75,7 +76,7 @@ def _is_last_column(snapshot: Snapshot, node: int, counted: CountedEdges, mode: 
 
 
 def _path_to_hit(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
-    """Return the path to a hit, starting next to the requested column."""
+    """Return the steps of the path to a hit. The first step is the one next to the requested column."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
@@ -83,7 +84,7 @@ def _path_to_hit(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, H
 
 
 class _PossibleLink(NamedTuple):
-    """A dataset that may be connected, with its job and application."""
+    """A dataset that may be connected with another dataset, because the jobs of both belong to one application."""
 
     dataset: Name
     job: Name
@@ -91,7 +92,11 @@ class _PossibleLink(NamedTuple):
 
 
 class _LineageGap(NamedTuple):
-    """A reason why column lineage stops at a dataset: the edge set, and the table or possible link behind it."""
+    """A reason why column lineage stops at a dataset.
+
+    number: the edge set at which it stops. onward: the table at the other end of the edge set, or None. link: a
+    possible link to another dataset, or None.
+    """
 
     number: int
     reason: StopReason
@@ -104,7 +109,8 @@ def _find_stops(
 ) -> list[Stop]:
     """Return the stops at the requested dataset and at all datasets with a reached column.
 
-    The requested dataset may have no known columns. It counts as a whole unless one of its columns is in `reached`.
+    reached: nodes of reached columns. If no column of the requested dataset is in `reached`, the stops apply to the
+    whole dataset, even if its columns are unknown.
     """
     names = snapshot.graph.names
     starts = counted.lifetimes.starts(asked)
@@ -124,7 +130,7 @@ def _find_stops(
 
 
 def _stop_at_removed_events(snapshot: Snapshot, asked: Name) -> list[Stop]:
-    """Return the stop at the requested dataset if removed events may have reported more lineage."""
+    """Return a stop at the requested dataset if retention removed events, which may have reported more lineage."""
     day = removed_day(snapshot)
     return [Stop(*asked.plain.parts, "events_removed", [], [], [], [], [], day)] if day else []
 
@@ -148,7 +154,10 @@ def _to_stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequen
 def _gaps_at_dataset(
     snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
 ) -> Iterator[_LineageGap]:
-    """Yield the gaps downstream (forward) or upstream of a dataset. keys: of the requested columns, empty for all."""
+    """Yield the gaps downstream (forward) or upstream of a dataset.
+
+    keys: keys of the requested columns; empty means all columns.
+    """
     graph = snapshot.graph
     yield from _gaps_of_attempts(snapshot, dataset, counted, forward=forward)
     if forward:
@@ -169,7 +178,10 @@ def _gaps_at_dataset(
 def _gaps_of_attempts(
     snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool
 ) -> Iterator[_LineageGap]:
-    """Yield the gaps of runs that did not complete: their outputs may contain their inputs."""
+    """Yield the gaps that are caused by runs that did not complete.
+
+    The outputs of such a run may contain data of its inputs.
+    """
     graph = snapshot.graph
     if forward:
         for each in (dataset, *counted.lifetimes.others(dataset)):
@@ -237,9 +249,10 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
 def _links_within_application(
     snapshot: Snapshot, edge_set: int, counted: CountedEdges, *, forward: bool
 ) -> Iterator[_PossibleLink]:
-    """Yield possible links within an application: a reader without output may feed a writer without input.
+    """Yield possible links between jobs of one application.
 
-    edge_set: the edge set of such a reader (forward) or writer.
+    A job that reads without a reported output may feed a job that writes without a reported input. edge_set: the edge
+    set of the reading job (forward) or of the writing job.
     """
     graph = snapshot.graph
     for application in snapshot.applications(edge_set):
@@ -252,13 +265,19 @@ def _links_within_application(
 
 
 def _leaves_columns_unaccounted(lineage: OutputLineage, keys: Set[str]) -> bool:
-    """Return whether an edge set leaves one of these columns of its output unaccounted; without keys, any column."""
+    """Return whether lineage does not explain one of these columns of its output.
+
+    keys: keys of the columns; empty means any column.
+    """
     missing = frozenset(lineage.unaccounted_columns)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
 def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
-    """Return whether the source name of one of these columns may mean this dataset; without keys, of any column."""
+    """Return whether the doubtful source name of one of these columns may mean a dataset.
+
+    source: number of the dataset. keys: keys of the columns; empty means any column.
+    """
     graph = snapshot.graph
     if graph.is_accounted(number, graph.names[source]):
         return False
@@ -270,7 +289,7 @@ def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str])
 
 
 def _may_continue(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
-    """Return whether a dataset exists, or fed something before it was dropped."""
+    """Return whether a dataset exists, or other datasets were written from it before it was dropped."""
     number = snapshot.graph.dataset(dataset)
     return number is not None and (number not in counted.hidden or bool(snapshot.graph.feeds.get(number)))
 
@@ -280,7 +299,8 @@ def path_answer(
 ) -> PathAnswer:
     """Answer whether one column or dataset reaches another, and the shortest path.
 
-    If there is no path, `stops` are the datasets at which lineage stops, from both ends.
+    If there is no path, `stops` contains the datasets at which lineage stops downstream of the start and upstream of
+    the end.
     """
     counted = counted.of_use()
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
@@ -313,7 +333,10 @@ def path_answer(
 def _stops_upstream_of_target(
     snapshot: Snapshot, target: Name, goal: Collection[int], counted: CountedEdges, mode: Mode
 ) -> list[Stop]:
-    """Return the stops upstream of a target whose writers report no input, because any dataset may feed them."""
+    """Return the stops upstream of a target at datasets with writers that report no input.
+
+    Any dataset may feed such a writer, so there may be a path that is not reported.
+    """
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
     wave = FrontierSearch(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
     nodes: set[int] = set()

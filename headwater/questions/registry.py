@@ -1,4 +1,4 @@
-"""The registry of questions: built-in ones, and those that installed packages add."""
+"""The registry of questions: built-in questions, and questions that installed packages add."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -62,14 +62,14 @@ QUESTIONS: Registry[Question] = Registry(
     },
     _check_question,
 )
-"""The order is that of the OpenAPI document and of the help of commands."""
+"""The order of questions in this registry is also their order in the OpenAPI document and in the help of commands."""
 
 
 def collision_check(questions: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
-    """Return a function that objects to a question with the path, command or schema name of another one.
+    """Return a function that rejects a question with the path, command or schema name of another question.
 
-    questions: the questions of Headwater. shapes: other shapes of the OpenAPI document. The function also compares a
-    question with those to which it did not object before.
+    It returns the reason, or None. questions: the questions of Headwater. shapes: other types in the OpenAPI document.
+    The function also compares a question with the questions that it accepted before.
     """
     accepted, used = [*questions], [*shapes, *(each.answer for each in questions if each.answer)]
     names = _schema_names(used)

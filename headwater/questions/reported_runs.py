@@ -22,11 +22,11 @@ from headwater.questions.answer_types.reports import ReportedOutput, ReportedRun
 ID_FACETS = frozenset(
     {"airflow", "environment-properties", "spark_applicationDetails", "spark_properties", "tags", "trident_properties"}
 )
-"""Run facets with such ids."""
+"""Run facets that contain ids of the run in other systems."""
 
 
 def external_ids_in(facets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the ids in the facets of a run.
+    """Yield the ids that a run has in other systems, from its facets.
 
     The id of an Airflow task is `dag/run/task`, with `/index` if it is mapped.
     """
@@ -62,7 +62,10 @@ _Row = Mapping[str, Any]
 def reported_runs(
     bronze: Bronze, names: NameRules, window: ReceiptWindow, after: str | None, limit: int
 ) -> ReportedRuns:
-    """Answer the runs with events in a window, sorted by id, after the id `after`."""
+    """Answer the runs with events in a window, sorted by run id.
+
+    after: return only runs with greater ids; None starts at the first.
+    """
     if not bronze.exists():
         return ReportedRuns([], [], None)
     page = run_page(bronze, window, after, limit + 1)
@@ -104,7 +107,10 @@ def _to_reported_run(
 
 
 def _reported_outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules) -> Iterator[ReportedOutput]:
-    """Yield each output once, with all its names and the version of its end event; a START has the previous version."""
+    """Yield each output once, with all its names, and with the version from the end event of the run.
+
+    The START event has the version before the run.
+    """
     found: dict[Any, dict[str, Any]] = {}
     for row in rows:
         versions = row["versions"] or [None] * (len(row["inputs"]) + len(row["outputs"]))
@@ -150,7 +156,10 @@ def _run_facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
 def _long_facets(
     bronze: Bronze, by_run: Mapping[str, Sequence[_Row]], shapes: Mapping[str, _Row]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return run facets that are too long for their own column, from the first event of each run that has them."""
+    """Return the run facets that are too long for the column `run_facets`, by event id.
+
+    They are read from the body of the first event of each run that has them.
+    """
     places = []
     for rows in by_run.values():
         row = next((each for each in rows if _has_ids_in_body(each, shapes)), None)

@@ -14,14 +14,17 @@ def resolve_moment(live: LiveGraph, moment: Moment) -> int: ...
 @overload
 def resolve_moment(live: LiveGraph, moment: Moment | None) -> int | None: ...
 def resolve_moment(live: LiveGraph, moment: Moment | None) -> int | None:
-    """Return a moment in us, None for now. Raises NotKnown for an unknown job, run or version."""
+    """Return the time of a moment (us, UTC). None, which means now, stays None.
+
+    Raises NotKnown for an unknown job, run or version.
+    """
     if moment is None:
         return None
     return _LOOKS_UP[moment.word](live, moment.of) if moment.time_us is None else moment.time_us
 
 
 def resolve_after(live: LiveGraph, moment: Moment | None) -> int | None:
-    """Return a moment in us as `resolve_moment` does, but for a run the time after its last event."""
+    """Return the time of a moment as `resolve_moment` does, but for a run return the time after its last event."""
     if moment is not None and moment.time_us is None and moment.word == "run":
         return after_run_us(live, moment.of)
     return resolve_moment(live, moment)

@@ -25,7 +25,10 @@ _MAD_TO_DEVIATION = 1.4826
 
 
 class Rhythm(NamedTuple):
-    """usual_us: the median interval. grace_us: additional time before a write counts as late."""
+    """The rhythm of writes.
+
+    usual_us: the median interval between writes. grace_us: additional time before a write counts as late.
+    """
 
     usual_us: int
     grace_us: int
@@ -70,9 +73,9 @@ def punctuality(
 ) -> Punctuality:  # fmt: skip
     """Return whether the next write is late.
 
-    times: of writes, oldest first, none in the future. first_us: of the first known write.
-    silence_us: returns the time since the last write at a given moment, None if no write is known. A similar gap at the
-    same time a day or a week earlier, as at night or on weekends, is not late.
+    times: times of writes (us), oldest first, none in the future. first_us: time of the first known write. silence_us:
+    receives a moment (us), and returns the time that had passed since the last write at this moment; None if no write
+    is known. A similar gap at the same time a day or a week earlier, as at night or on weekends, is not late.
     """
     rhythm = rhythm_of(times)
     if isinstance(rhythm, str):

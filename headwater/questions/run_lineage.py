@@ -133,7 +133,7 @@ def run_lineage(runs: RunHistory, key: str, contents: RunContents, not_refreshed
 def group_files(names: Iterable[Name], schema: Callable[[Name], str | None]) -> list[tuple[Name, ...]]:
     """Return sorted datasets.
 
-    More than 20 files of one folder, extension and schema form one group. schema: returns its hash.
+    More than 20 files of one folder, extension and schema form one group. schema: returns the schema hash of a dataset.
     """
     found: defaultdict[tuple[str, ...], list[Name]] = defaultdict(list)
     for name in sorted(names):

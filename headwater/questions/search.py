@@ -14,9 +14,10 @@ from headwater.questions.answer_types.common import Dataset
 def search_answer(
     search: Search, text: str, *, kinds: Sequence[str] = (), exact_datasets: Collection[Name] = (), page: ListPage
 ) -> SearchAnswer:
-    """Answer search hits, best first: by match, by the number of jobs that use them, by last use.
+    """Answer search hits, best first: by match, then by the number of jobs that use the hit, then by last use.
 
-    kinds: only these, empty for all. exact_datasets: datasets that the text names (`datasets_named`).
+    kinds: return only hits of these kinds; empty returns all. exact_datasets: datasets with the text as a complete name
+    (from `datasets_named`).
     Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
     hits, truncated = search.find_hits(text, kinds=kinds, exact_datasets=exact_datasets)

@@ -1,4 +1,7 @@
-"""Finds the datasets, columns and jobs that a text means: by any alias or unique suffix, else similar names."""
+"""Finds the dataset, column or job that a text means, by name, alias or unique end of a name.
+
+Errors suggest similar names.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -18,7 +21,10 @@ _MAX_NAMED = 20
 
 
 class Subject(NamedTuple):
-    """A dataset as users or producers write it, and a column, None for all columns."""
+    """A dataset as users or producers write it.
+
+    namespace: the namespace, or None if it is not given. column: a column of the dataset, or None for all columns.
+    """
 
     namespace: str | None
     dataset: str
@@ -26,7 +32,7 @@ class Subject(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Limits of an answer: number of edges, and of items."""
+    """Limits of an answer. depth: maximum number of edges on a path. limit: maximum number of items."""
 
     depth: int
     limit: int
@@ -35,8 +41,8 @@ class Bounds(NamedTuple):
 def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_events: bool = False) -> Name:
     """Return the dataset that a text means. Raises NotKnown, or WrongQuestion if several match.
 
-    in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
-    default this raises NeverWritten, because without lineage most questions would answer as if nothing depended on it.
+    in_events: also return a dataset without lineage that events name, for example because its first run failed. By
+    default, such a dataset raises NeverWritten, because most questions would answer as if nothing depended on it.
     """
     for name in candidate_names(rules, asked):
         dataset = snapshot.resolve(name)
@@ -70,7 +76,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
 
 
 def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
-    """Return the datasets that a text may mean as a complete name, in order; none for a part of a name."""
+    """Return the datasets that a text may mean as a complete name, sorted. The list is empty for a part of a name."""
     if len(text) > LONGEST:
         return []
     asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
@@ -85,7 +91,7 @@ def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name
 
 
 def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
-    """Return the matching datasets among those that events name and no lineage contains."""
+    """Return the matching datasets that events name, but that no lineage contains."""
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
@@ -97,10 +103,10 @@ def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, te
 
 
 def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
-    """Return datasets whose name ends with a text, else those with such an alias, else those that match without case.
+    """Return datasets with a name that ends with a text, else with such an alias, else matches that ignore case.
 
-    A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
-    only this form matches a dataset's own name, datasets with a matching alias are candidates, too.
+    A text with `.` may also mean a path: `silver.orders` matches `…/silver/orders`. A text with `/` may mean a name in
+    a catalog. If a dataset's own name matches only in this form, datasets with a matching alias are candidates, too.
     """
     candidates = NameMatches(
         *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
@@ -130,7 +136,10 @@ def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) ->
 
 
 def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
-    """Return a function that matches names against a text with `…` or `...` for an omitted part; None without one."""
+    """Return a function that returns whether a name matches a text in which `…` or `...` stands for omitted parts.
+
+    Returns None if the text has no omitted part.
+    """
     parts = text.replace("...", "…").split("…")
     if len(parts) == 1 or not any(parts):
         return None
@@ -146,7 +155,7 @@ def _accepted_names(snapshot: Snapshot, names: DisplayNames) -> set[str]:
 
 
 def candidate_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
-    """Yield the canonical names that a text may be as a complete name: an alias, or an address, also in SQL."""
+    """Yield the canonical names for a text that is a complete name: an alias, or a location, also as in SQL."""
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
         return
@@ -159,7 +168,7 @@ def candidate_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
 
 
 def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
-    """Return the spellings of the requested namespace, empty for any."""
+    """Return the spellings of the requested namespace. An empty tuple means any namespace."""
     if asked.namespace is None:
         return ()
     return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
@@ -192,8 +201,9 @@ def find_job(
 ) -> Name:
     """Return the key of a job by its name. Raises NotKnown, or WrongQuestion if several match.
 
-    If no job has the exact name, it may be quoted, in another case, or the end of a job's name after a dot or a slash.
-    exact: accept only complete names in their own case.
+    If no job has exactly this name, the name may be quoted, in another case, or the end of a job's name after a dot or
+    slash.
+    jobs: keys of the jobs to search. exact: accept only complete names in their own case.
     """
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
@@ -218,7 +228,10 @@ def find_job(
 def _jobs_matching_ignoring_case(
     shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str
 ) -> list[Name]:
-    """Return jobs that match a text without case and quotes, else those whose name ends with it."""
+    """Return jobs that match a text if case and quotes are ignored.
+
+    If there are none, return jobs with names that end with the text. shown: pairs (job key, (namespace, name)).
+    """
     wanted = without_quotes(name).casefold().strip("./")
     in_it = [
         (job, f"/{parts[0]}/{parts[1]}".casefold(), parts[1].casefold())
@@ -274,8 +287,9 @@ def _unqualified(dataset: Name, column: str) -> str:
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:
     """Return the nodes of a column and its nested columns; with None, of all columns of a dataset.
 
-    Begins at the newest generation that lived, so that questions about a dropped dataset have an answer, and at an
-    earlier one if only attempts mention the newest one (rule 7.3).
+    The nodes belong to the newest generation of the dataset that was written, so that questions about a dropped dataset
+    have an answer. If only attempts mention the newest generation, the nodes of an earlier generation are returned, too
+    (rule 7.3).
     """
     return [node for number in counted.lifetimes.starts(dataset) for node in nodes_in(snapshot, counted, number, key)]
 

@@ -29,7 +29,7 @@ from headwater.questions.incomplete_lineage import removal_note, removed_day, un
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 Place = tuple[str, str, str]
-"""Namespace, dataset and key of a column."""
+"""(namespace, dataset, column key)."""
 
 ONCE_EXPOSED = "once_exposed"
 _RANK = {"exposed": 0, ONCE_EXPOSED: 1, "unknown": 2, "masked": 3}
@@ -41,7 +41,10 @@ NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no w
 
 
 class TaggedSources(NamedTuple):
-    """Tagged columns by node, and tagged datasets without known columns."""
+    """The sources of a surface.
+
+    nodes: nodes of tagged columns. whole: numbers of tagged datasets without known columns.
+    """
 
     nodes: list[int]
     whole: list[int]
@@ -50,7 +53,8 @@ class TaggedSources(NamedTuple):
 class FoundSurface(NamedTuple):
     """The masking surface of a moment, including the tagged columns if the question is by tag.
 
-    until: last time (us) at which masked columns were written unmasked.
+    ways: maps each reached node to the hit that leads to it. until: maps (dataset number, column key) to the last time
+    (us) at which the column was written unmasked. presumed: edge sets of jobs that are presumed retired.
     """
 
     sources: TaggedSources
@@ -60,11 +64,14 @@ class FoundSurface(NamedTuple):
     presumed: Set[int] = frozenset()
 
     def exposed_until(self, column: SurfaceColumn) -> int | None:
-        """Return the last time (us) of unmasked writes whose rows may still be there, None for exposed columns."""
+        """Return the time (us) of the last unmasked write if the dataset may still contain its rows.
+
+        Returns None for exposed columns, and if there is no such write.
+        """
         return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
 
     def exposed_places(self, snapshot: Snapshot) -> set[Place]:
-        """Return the columns whose values are readable."""
+        """Return the columns with readable values."""
         return {_column_names(snapshot, each) for each in self.columns if each.exposure == "exposed"}
 
 
@@ -112,7 +119,7 @@ def _with_proven_exposure(snapshot: Snapshot, columns: list[SurfaceColumn]) -> l
 
 
 def _emptied_locations(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
-    """Return the former locations without rows (rule 8), which are not on the surface."""
+    """Return the numbers of former locations that have no rows any more (rule 8). They are not part of the surface."""
     graph, moved = snapshot.graph, snapshot.naming.moved
     return {
         number
@@ -200,11 +207,11 @@ def _filter_values(each: SurfaceColumn, found: FoundSurface) -> tuple[str, ...]:
 
 
 _WITH_EARLIER_ROWS = ("masked", "unknown")
-"""States that `exposed_until` can accompany: unmasked rows of earlier writes may still be there."""
+"""Exposures of columns that may still contain unmasked rows of earlier writes, so they may have `exposed_until`."""
 
 
 def _is_shown(snapshot: Snapshot, node: int) -> bool:
-    """Return whether a source is in the newest generation of its name."""
+    """Return whether a source column belongs to the newest generation of its dataset."""
     number = snapshot.graph.columns[node].dataset
     return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
@@ -222,7 +229,10 @@ def _source_columns(snapshot: Snapshot, rules: UserRules, counted: CountedEdges,
 
 
 def _sources_for_column(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
-    """Return a column with its nested columns, or all columns of a dataset, including those without edges."""
+    """Return the sources for a column and its nested columns.
+
+    If `key` is None, return all columns of the dataset, including columns without edges.
+    """
     if key is not None:
         return TaggedSources(nodes_in(snapshot, counted, number, key), [])
     keys = snapshot.columns(snapshot.graph.names[number]).by_key
@@ -235,7 +245,7 @@ def tagged_sources(
 ) -> TaggedSources:
     """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags.
 
-    tagged_elsewhere: the tag may be unknown in this snapshot.
+    tagged_elsewhere: do not raise NotKnown if no column of this snapshot has the tag.
     """
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
@@ -316,7 +326,10 @@ _LEFT_OUT = "its job does not report what feeds this column"
 
 
 def _source_of_path(hit: Hit, ways: Mapping[int, Hit]) -> int:
-    """Follow parents back to the start of the path; for an unknown column, this is the column itself."""
+    """Return the node at the start of the path to a hit.
+
+    For a column with unknown exposure, this is the column itself.
+    """
     parent, seen = hit.parent, {hit.node}
     while parent not in seen and (before := ways.get(parent)) is not None:
         seen.add(parent)

@@ -32,8 +32,8 @@ def table_graph(
 ) -> GraphAnswer:
     """Answer groups, the datasets of expanded groups, and the number of edges and jobs between them.
 
-    level: first level of groups: the namespace, the first part of a name (in OneLake the lakehouse), or all but its
-    last part; none shows datasets. expand: ids of groups to expand by one level.
+    level: the first level of groups: by namespace, by the first part of a name (in OneLake the lakehouse), or by all
+    parts but the last; `none` shows datasets. expand: ids of groups to expand by one level.
     fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and its edges.
     Raises NotKnown for an unknown group.
     """

@@ -19,11 +19,17 @@ from headwater.questions.conversions import column_for_answer
 from headwater.questions.subjects import Subject, find_dataset
 
 _Line = tuple[Name, str | None, str | None]
-"""Source dataset, its column, and the target column; None between whole tables and for steps into all columns."""
+"""(source dataset, source column, target column).
+
+Both columns are None for a step between whole tables. The target column is None for a step into all columns.
+"""
 
 
 class _Change(NamedTuple):
-    """A change. masked: all steps of the job between these columns mask."""
+    """A change of lineage. line: the changed column pair, or None if the dataset was dropped.
+
+    masked: whether all steps of the job between the two columns mask values.
+    """
 
     time_us: int
     change: Literal["appeared", "ended", "changed", "dropped"]
@@ -57,13 +63,16 @@ class _JobChanges(NamedTuple):
     job_output: JobOutput
 
     def column_pairs(self, edge_set: int) -> dict[_Line, bool]:
-        """Return the column pairs of an edge set and whether each is masked, also by the masking file."""
+        """Map each column pair of an edge set to whether it is masked, including masking by the masking file."""
         lineage = apply_masking_rules(self.rules, self.job_output, self.runs.output_lineage(edge_set))
         return _masked_by_pair(_column_pairs_of(lineage))
 
 
 def _changes_of_job(step: _JobChanges, candidates: list[Candidate[Sequence[int]]], *, whole: bool) -> Iterator[_Change]:
-    """Yield the changes between successive runs. The first run is only a change if no older run was left out."""
+    """Yield the changes between successive runs of a job.
+
+    whole: whether `candidates` contains all runs. Only then the lineage of the first run counts as appeared.
+    """
     history: ValidityHistory[int] = ValidityHistory(step.job_output.layer)
     history.add(candidates)
     intervals = [*history.ended, *history.standing]
@@ -99,7 +108,7 @@ def _is_counted_at(interval: ValidityInterval[int], time_us: int) -> bool:
 def _column_pairs_of_intervals(
     step: _JobChanges, intervals: Iterable[ValidityInterval[int]], known: dict[int, dict[_Line, bool]]
 ) -> dict[_Line, bool]:
-    """Return the column pairs of edge sets and whether each is masked; one unmasked step makes a pair unmasked."""
+    """Map each column pair of edge sets to whether it is masked. A pair with one unmasked step is not masked."""
     found: dict[_Line, bool] = {}
     for interval in intervals:
         if interval.edge not in known:

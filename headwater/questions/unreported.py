@@ -14,7 +14,10 @@ from headwater.questions.answer_types.reports import Comparison, Finding, Findin
 
 
 class _FindingFacet(msgspec.Struct):
-    """The contents of the facet. kinds: counts of all findings; earlier releases counted only the listed ones."""
+    """The content of the facet with findings.
+
+    kinds: counts of all findings by kind; facets of earlier releases do not have it.
+    """
 
     since: str
     until: str

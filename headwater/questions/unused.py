@@ -101,7 +101,7 @@ def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
 
 
 def last_used_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
-    """Return the time (us) of the last use of a column by a run, None if none is known."""
+    """Return the time (us) of the last use of a column by a run; None if no use is known."""
     return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
 
 
@@ -117,7 +117,7 @@ def _proof_edge_sets(verdict: ColumnVerdict) -> tuple[int, ...]:
 def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
-    """Return the verdicts of the columns of a dataset, none if it is dropped."""
+    """Return the verdicts of the columns of a dataset. The list is empty if the dataset is dropped."""
     if not counted.shows_dropped and not snapshot.exists(dataset):
         return []
     columns = judged_columns(snapshot, dataset)
@@ -142,7 +142,7 @@ def _to_verdicts(
     positions: Mapping[Name, int],
     window: Window | None,
 ) -> list[Verdict]:
-    """positions: position of each dataset in the `readers` of the answer."""
+    """Convert verdicts for an answer. positions: maps each dataset to its index in the list `readers` of the answer."""
 
     @cache
     def caveats(dataset: Name) -> list[str]:
@@ -219,7 +219,7 @@ def _job_keys(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
 
 
 def _jobs_for_answer(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
-    """Return jobs by name, those presumed retired last."""
+    """Return the jobs of edge sets, sorted by name. Jobs that are presumed retired come last."""
     numbers = set(edge_sets)
     jobs = (*_job_keys(snapshot, numbers - presumed), *_job_keys(snapshot, numbers & presumed))
     return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
@@ -254,7 +254,10 @@ def _unaccounted_columns_text(snapshot: Snapshot, edge_sets: tuple[int, ...]) ->
 
 
 def first_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
-    """Return the first jobs and how many more there are, because a dataset may have hundreds of readers."""
+    """Return a text with the names of the first jobs and the number of further jobs.
+
+    A dataset may have hundreds of readers.
+    """
     return _first_names([snapshot.job(job).name for job in _job_keys(snapshot, edge_sets)])
 
 
@@ -300,7 +303,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
 
 
 def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
-    """Return the jobs whose SQL was not used, or only a part of it, with the reason."""
+    """Return the jobs with SQL that was not used for lineage, or only in part, with the reasons."""
     found_sets = [snapshot.graph.sets[number] for number in edge_sets]
     found = {
         (snapshot.job(job_output.job).parts, lineage.unread_sql_reason)

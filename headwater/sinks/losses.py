@@ -1,4 +1,4 @@
-"""Report what a sink's target cannot represent of a run, or of the newest events in a time range."""
+"""Report which items of a run, or of the newest events in a time range, a sink's target cannot represent."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,12 +27,15 @@ from headwater.sinks.merging.payloads import events_at
 from headwater.sinks.merging.runs import MergedEvent, inputs_of, merge_events
 
 _MAX_BODY_BYTES = 64 << 20
-"""Limits the total size of bodies (the first one may be larger), and so time and memory."""
+"""Maximum total size of the event bodies, which limits time and memory. The first body may be larger."""
 _LINEAGE = ("lineage", *OF_COLUMNS)
 
 
 class LossSelection(NamedTuple):
-    """Which events to examine: those of a run, else the newest received in [since, until) (us, UTC)."""
+    """Which events to examine: the events of `run`, or without it the newest received in [since_us, until_us) (UTC).
+
+    limit: maximum number of events.
+    """
 
     run: str | None = None
     since_us: int | None = None
@@ -41,7 +44,10 @@ class LossSelection(NamedTuple):
 
 
 def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[str, Any]:
-    """Return what is lost of the events that pass the sink's filter."""
+    """Return the items of the selected events that the sink's target does not keep whole, with counts and times.
+
+    `left_out` counts the events that the sink's filter rejects; `truncated` says whether there are more events.
+    """
     more = selection.limit + 1
     if not bronze.exists():
         found = []
@@ -71,7 +77,10 @@ def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[st
 
 
 class Loss(NamedTuple):
-    """Items that a target does not represent, or only in part: number of items, and of runs and declarations."""
+    """Items of one kind and name that a target does not represent (held `not`) or represents only in part (`part`).
+
+    things: number of items. runs: number of runs and declarations with such items. why: what happens to the items.
+    """
 
     part: str
     name: str
@@ -105,13 +114,13 @@ def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[
 
 
 def _ignored_event(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
-    """Return the event itself if the target ignores its kind; its content then needs no entries."""
+    """Return the event as the only item if the target ignores events of its kind, otherwise an empty set."""
     kind = events[-1].head.kind
     return {ReportedItem("event", kind)} if support_for(support_table, "event", kind).held == "not" else set()
 
 
 class ReportedItem(NamedTuple):
-    """An item in the events of one run, or a declaration; which: distinguishes items with the same name."""
+    """An item in the events of one run, or in a declaration. which: distinguishes items with the same name."""
 
     part: ItemKind
     name: str
@@ -119,7 +128,7 @@ class ReportedItem(NamedTuple):
 
 
 def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
-    """Return the items in the events of one run, or one declaration; edges only of runs that count (rule 1)."""
+    """Return the items in the events of one run or declaration; runs that do not count have no edges (rule 1)."""
     merged = merge_events(events)
     found = {ReportedItem("event", merged.kind)}
     found |= {ReportedItem("state", event.head.state) for event in events if event.head.state}
@@ -148,7 +157,7 @@ def _facet_items(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[Rep
 
 
 def _statistics_items(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
-    """Yield input and output facets, which describe a dataset in one run."""
+    """Yield the input and output facets of the events, which describe a dataset in one run."""
     for dataset in chain.from_iterable(sent_datasets(parse_stored_event(event.body.decode())) for event in events):
         name = Name(dataset.namespace, dataset.name)
         if is_delta_internal_file(name):
@@ -163,7 +172,7 @@ def _nested_columns(schema: Raw | None) -> list[tuple[str, ...]]:
 
 
 def _facet_value_items(of: str, facets: Facets) -> Iterator[ReportedItem]:
-    """Yield the values of a run's or a job's facets that go beyond a few short ones."""
+    """Yield the nested values, long texts and many values of run or job facets; see `ItemKind`. of: `run` or `job`."""
     plain = 0
     for facet, raw in sorted(facets.items()):
         if facet in _LINEAGE:
@@ -181,7 +190,7 @@ def _facet_value_items(of: str, facets: Facets) -> Iterator[ReportedItem]:
 
 
 def leaf_values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield each value of a facet with its path; members with a leading `_` describe the facet itself."""
+    """Yield the path and value of each leaf of a facet; skips None, and members such as `_schemaURL`."""
     if isinstance(value, dict):
         for key, member in value.items():
             if not key.startswith("_"):
@@ -194,7 +203,10 @@ def leaf_values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[
 
 
 def _lineage_rows(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
-    """Yield the rows of lineage facets with their dataset; if there is a `lineage` facet, only those."""
+    """Yield the rows of each lineage facet with its dataset, or None if no dataset contains the facet.
+
+    If there is a `lineage` facet, only `lineage` facets are used.
+    """
     declared = [(None, "lineage", raw) for raw in merged.lineage_facets]
     own = [(name, key, facets[key]) for name, facets in merged.outputs.items() for key in _LINEAGE if key in facets]
     chosen = [*declared, *(each for each in own if each[1] == "lineage")] or own

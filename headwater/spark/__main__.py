@@ -79,7 +79,11 @@ def _say(outcome: Mapping[str, Any]) -> None:
 
 
 def read_rules(folder: Path | None, window_days: int | None = None) -> UserRules:
-    """Read the user's rules. Raises WrongSetting for a broken file, because a job has no last valid rules."""
+    """Read the user's rules from the files in a folder. A missing file, or no folder at all, means no rules.
+
+    window_days: days in which an earlier execution counts as use; None: the default. Raises WrongSetting if the folder
+    does not exist or a file is invalid: unlike a server, a job has no last valid rules to continue with.
+    """
     window_us = None if window_days is None else window_days * DAY_US
     if folder is None:
         return UserRules(window_us=window_us)

@@ -1,4 +1,4 @@
-"""Manage generations of silver and gold. Changed rules build new tables, which then replace the old ones."""
+"""Manage generations of silver and gold. If the rules change, a pass builds new tables that replace the old tables."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 KEEP_S = 30 * 86_400.0
-"""Seconds for which old generations are kept, because a shortcut may refer to one until a user changes it."""
+"""Seconds for which old generations are kept, because a shortcut refers to one until a user changes the shortcut."""
 
 _GENERATION = re.compile(r"g\d+")
 _POINTER_TABLES = (("silver", GENERATIONS), ("silver", BUILDING), ("gold", GENERATIONS))
@@ -24,17 +24,20 @@ _POINTER_TABLES = (("silver", GENERATIONS), ("silver", BUILDING), ("gold", GENER
 LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
 
 Folders = Mapping[str, TableFolder]
-"""The tables of both layers in one generation, by layer."""
+"""The tables of both layers in one generation, by name of the layer (`silver`, `gold`)."""
 
 
 def current(spark: SparkSession, root: str, rules_hash: str) -> Folders | None:
-    """Return the current generation if these rules built it. Returns None otherwise, and before the first pass."""
+    """Return the current generation if these rules built it. Returns None otherwise, and before the first pass.
+
+    root: the folder or URI of the lake.
+    """
     found = current_row(spark, root, "silver")
     return _folders(spark, root, found.generation) if found and found.rules_hash == rules_hash else None
 
 
 def current_row(spark: SparkSession, root: str, layer: str) -> Row | None:
-    """Return the row of a layer's current generation, None before the first pass."""
+    """Return the row in `GENERATIONS` about a layer's current generation, or None before the first pass."""
     return _row(spark, root, layer, GENERATIONS)
 
 
@@ -46,9 +49,9 @@ def generation(spark: SparkSession, root: str, layer: str, name: str) -> TableFo
 def begin_or_continue_generation(
     spark: SparkSession, root: str, rules_hash: str, *, force_new: bool = False
 ) -> Folders:
-    """Create a generation next to the others. Readers ignore it until `switch`.
+    """Create a new generation, or continue the one that an interrupted pass started with the same rules.
 
-    Returns the generation of an interrupted pass if that had the same rules, unless `force_new`.
+    Readers ignore the new generation until `switch`. force_new: always create a new generation.
     """
     interrupted = None if force_new else _row(spark, root, "silver", BUILDING)
     if interrupted and interrupted.rules_hash == rules_hash:
@@ -66,7 +69,10 @@ def begin_or_continue_generation(
 
 
 def switch(folders: Folders, rules_hash: str) -> None:
-    """Make a generation the current one: first gold, which names its silver, then silver, which the next pass reads."""
+    """Make a generation the current one, first in gold and then in silver.
+
+    The row of gold names the generation of silver that it was built from. The next pass reads the row of silver.
+    """
     name = folders["silver"].root.rpartition("/")[2]
     _write_pointer(folders["gold"], GENERATIONS, f"{rules_hash}/{name}")
     _write_pointer(folders["silver"], GENERATIONS, rules_hash)
@@ -74,7 +80,7 @@ def switch(folders: Folders, rules_hash: str) -> None:
 
 
 def remove_old(folders: Folders) -> None:
-    """Delete generations that no table refers to, `KEEP_S` seconds after the last switch."""
+    """Delete generations that `GENERATIONS` and `BUILDING` do not name, `KEEP_S` seconds after the last switch."""
     spark = folders["silver"].spark
     for folder in folders.values():
         root, _, own_name = folder.root.rpartition("/")

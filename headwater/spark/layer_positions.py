@@ -1,4 +1,7 @@
-"""The position of a layer: its last sequence of each partition and log epoch. It is not a Delta version."""
+"""The position of silver and gold in the logs: the last sequence that they include of each partition and epoch.
+
+A position is not a Delta version.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +24,9 @@ class LayerPosition:
     """The position of silver and gold after a batch, and the facts that the next batch needs.
 
     batch: number of the batch
-    sequences: the last sequence of each partition
-    ambiguous_columns: keys of columns that differ only in case (rule 12), by dataset
-    has_schema_sources: some run uses the schema of another run
+    sequences: the last processed sequence number of each partition
+    ambiguous_columns: casefolded names that several columns of a dataset share (rule 12), by dataset
+    has_schema_sources: some run uses a schema that another run reports
     masking: the masking rules that the batch applied
     has_unexplained: some candidate depends on the reports of other runs
     answers: notes about the tables with answers, by table name; if empty, the next batch computes all answers
@@ -31,7 +34,7 @@ class LayerPosition:
     newest_us: time of the newest event whose time is not after its receipt
     partitioned_names: names of datasets that are known to have partitions
     has_nominal_times: some run has a nominal time
-    removed_before_us: retention removed events before this time, and the layers never processed them
+    removed_before_us: retention removed events before this time that silver and gold never processed
     has_commit_proofs: some event contains proofs of commits
     buckets: number of buckets in the edge tables
     compacted: number of the last batch that compacted `state`
@@ -61,7 +64,7 @@ class LayerPosition:
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
-    """Decode rows of `positions`. The newest row of each partition applies."""
+    """Decode the rows of `positions` to a position. Of each partition, the row with the highest batch applies."""
     found = sorted(rows, key=lambda row: row.batch or 0)
     sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in found if row.sequence is not None}
     state = next((row.state for row in reversed(found) if row.state), None)
@@ -77,7 +80,7 @@ def read_position(rows: Iterable[Row]) -> LayerPosition:
 
 
 def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[object, ...]]:
-    """Return a position as rows of `positions`."""
+    """Return a position as rows of `positions`, one for each partition."""
     ambiguous_columns = tuple((name, sorted(keys)) for name, keys in sorted(position.ambiguous_columns.items()))
     stored = _StoredPosition(
         ambiguous_columns, position.has_schema_sources, position.masking, position.has_unexplained, position.answers,
@@ -91,7 +94,7 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
 
 
 def after_position(position: LayerPosition) -> Column:
-    """Return the condition for events after a position, with literals by which Delta can skip files."""
+    """Return the condition for events after a position. It compares with literals, so that Delta can skip files."""
     known = F.lit(False)
     new_events = F.lit(False)
     for source, sequence in position.sequences.items():
@@ -101,9 +104,10 @@ def after_position(position: LayerPosition) -> Column:
 
 
 def first_events(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
-    """Return about `limit` events of a frame: the first ones of each partition.
+    """Select about `limit` events of a frame, the first events of each partition.
 
-    Also returns the last sequence of each partition, the maximum number of returned events, and whether there are more.
+    Returns four values: these events, the last selected sequence number of each partition, the maximum number of
+    selected events, and whether the frame contains more events.
     """
     found = (
         events.groupBy(*_SOURCE_COLUMNS)
@@ -118,7 +122,7 @@ def first_events(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source,
 
 
 def up_to(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
-    """Return the events of these partitions, each up to a sequence."""
+    """Return the events of the given partitions, up to the last sequence number (inclusive) that `ends` contains."""
     included = F.lit(False)
     for source, last in ends.items():
         included |= _is_of_source(source) & (F.col("sequence") <= last)

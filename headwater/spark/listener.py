@@ -18,7 +18,10 @@ _ANSWER_S = 30.0
 
 
 def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """Return the wanted value of each property, and whether the session has it. Never shows the key."""
+    """Compare the properties of a session with wanted values. Returns a frame with `property`, `value` and `session`.
+
+    `session` states whether the session has the wanted value. It shows a different value, but never the key.
+    """
     rows = []
     for name, value in wanted.items():
         found = spark.conf.get(name, None)

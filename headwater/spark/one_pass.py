@@ -1,9 +1,9 @@
 """Allow one pass at a time on a lake. A second pass ends immediately and changes nothing.
 
-On a disk, the system holds the lock and releases it when the process ends. On other storage, a numbered file is a
-lease, which its pass renews until it ends. The storage's clock measures the age of a lease, so clocks of different
-machines are never compared. Correct answers do not depend on the lock (see `versions`). It prevents a pass from
-reverting the commits of another one that is still running.
+On a disk, the lock is a lock of the operating system, which releases it when the process ends. On other storage, the
+lock is a lease: a numbered file, which the pass renews until it ends. The storage's clock measures the age of a lease,
+so clocks of different machines are never compared. The answers are correct even without the lock (see `versions`). The
+lock prevents a pass from reverting the commits of another pass that is still running.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 def hold_lake_lock(spark: SparkSession, lake: str, work: str = REFRESH_FOLDER) -> Iterator[None]:
     """Hold the lock of a lake. Raises LakeUnavailable if another pass holds it.
 
-    work: folder of the lock in the lake. Each kind of work has its own folder.
+    work: folder that contains the lock, relative to the lake. Each kind of work has its own folder and its own lock.
     """
     place = StoragePlace(spark, f"{lake}/{work}")
     with _locked(Path(place.local), lake) if place.local else hold_lease(place, lake):
@@ -53,7 +53,10 @@ def _locked(folder: Path, lake: str) -> Iterator[None]:
 
 @contextmanager
 def hold_lease(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> Iterator[None]:
-    """Hold a lease: the file with the highest number. It expires `lease_s` seconds after its last renewal."""
+    """Hold a lease in the folder `place`. Raises LakeUnavailable if another pass holds a lease that has not expired.
+
+    The file with the highest number is the valid lease. It expires `lease_s` seconds after its last renewal.
+    """
     files = leases(place)
     if files and _age_s(place, files[-1]) < lease_s:
         raise LakeUnavailable(_refusal(lake))
@@ -74,12 +77,12 @@ def hold_lease(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> I
 
 
 def leases(place: StoragePlace) -> list[str]:
-    """Return the names of the lease files, the valid one last."""
+    """Return the names of the lease files. The last of them is the valid lease."""
     return sorted(name for name in place.names() if name.isdigit())
 
 
 def _age_s(place: StoragePlace, name: str) -> float:
-    """Return the seconds since a file was written, by the storage's clock."""
+    """Return the seconds since a file was last written, by the storage's clock."""
     probe = f"now-{uuid4().hex}"
     place.write(probe, _holder())
     try:

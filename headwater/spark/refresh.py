@@ -68,10 +68,10 @@ from headwater.tables.bronze import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass, decode_last_pass
 
 BATCH_EVENTS = 100_000
-"""Maximum number of events in a batch. It limits the memory that a backlog needs."""
+"""Maximum number of events in a batch. It limits the memory that a pass over many new events needs."""
 
 RETENTION_S = 2 * 24 * 3600
-"""Retention keeps events in bronze for more than this many seconds, whatever its setting."""
+"""Minimum retention of events in bronze, in seconds. Retention keeps events for longer than this with any setting."""
 
 TABLES: Mapping[str, Sequence[Table]] = {"silver": [each for each in SILVER if each is not STATE], "gold": GOLD}
 
@@ -95,12 +95,17 @@ def refresh(
 ) -> int:
     """Update silver and gold from bronze. Returns the number of processed events.
 
-    If rules or code have changed, a new generation is built from all of bronze. The old one stays current until then.
-    An interrupted build continues.
+    If rules or code have changed, the pass builds a new generation from all of bronze. The old generation stays current
+    until the new one is complete. If a build was interrupted, the next pass continues it.
 
-    lake: folder or URI that contains `bronze`. rebuild: always build a new generation. ending: once it is set, the pass
-    ends after the current batch. task_bytes: bytes of table files for one task. Raises WrongSetting if there is no
-    bronze, and LakeUnavailable if another pass is running or has changed the tables.
+    lake: folder or URI that contains `bronze`.
+    rebuild: always build a new generation.
+    batch_events: maximum number of events in a batch.
+    ending: the pass ends after the current batch once this event is set.
+    task_bytes: bytes of table files that one task reads.
+
+    Raises WrongSetting if the lake has no bronze, and LakeUnavailable if another pass is running or has changed the
+    tables.
     """
     cache_java_names(spark)
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
@@ -146,12 +151,15 @@ def _last_pass(place: StoragePlace) -> LastPass | None:
 
 
 def _was_idle(last: LastPass | None, now_s: float) -> bool:
-    """Return whether the last pass was so long ago that retention may have removed unprocessed events since."""
+    """Return whether the last pass is so long ago, or unknown, that retention may have removed unprocessed events."""
     return last is None or now_s - last.began_s > RETENTION_S
 
 
 def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_hash: str) -> bool:
-    """Return whether a pass would find no new data. Compares file names, like `lake.gold_pass.is_refreshed`."""
+    """Return whether a pass would find no new data: the versions of all tables are those that the last pass recorded.
+
+    Checks which files exist in the tables' logs, like `lake.gold_pass.is_refreshed`.
+    """
     if last is None or last.rules_hash != rules_hash or not last.is_recent(time.time()):
         return False
     logs = ((StoragePlace(spark, f"{lake}/{path}/_delta_log"), version) for path, version in last.versions.items())
@@ -159,7 +167,7 @@ def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_h
 
 
 def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
-    """Return the versions of a generation's tables, and of the tables that name the current generation."""
+    """Return the versions of a generation's tables and of the tables `GENERATIONS`, by path relative to the lake."""
     found: dict[str, int] = {}
     for layer, folder in folders.items():
         generation = folder.root.rpartition("/")[2]
@@ -185,8 +193,9 @@ class Pass:
     ):
         """Take the tables and options of the pass.
 
-        name: name of the writer in commits. builds: the layers are not current yet and process all of bronze. was_idle:
-        retention may have removed events since the last pass, or the time of that pass is unknown.
+        folders: tables of silver and gold, by layer. name: name of the writer that commits record. builds: this pass
+        builds a new generation from all of bronze. was_idle: retention may have removed unprocessed events since the
+        last pass.
         """
         self._builds = builds
         self._was_idle = was_idle
@@ -198,7 +207,10 @@ class Pass:
         self._rules = rules
 
     def process(self, batch_events: int) -> tuple[int, bool]:
-        """Process the next batch. Returns the number of its events, and whether there are more events."""
+        """Process the next batch of at most about `batch_events` events.
+
+        Returns the maximum number of events in the batch, and whether bronze contains more events.
+        """
         self._state_version = newest(self._silver, STATE)
         with self._task_mode(single=True):
             state = State(self._silver)
@@ -225,7 +237,7 @@ class Pass:
         return count, more
 
     def _refresh_copies(self, state: State, before: LayerPosition) -> LayerPosition:
-        """Write the copies of `state` that are out of date."""
+        """Write the tables `STATE_COPIES` if they are older than `state`. Returns the position after this batch."""
         if before.has_stale_copies:
             run_concurrently(
                 lambda: self._silver.overwrite(JOBS, state.read(JOBS)),
@@ -235,7 +247,7 @@ class Pass:
         return replace(before, batch=before.batch + 1, has_stale_copies=False)
 
     def _with_removal(self, before: LayerPosition) -> LayerPosition:
-        """Record the time before which retention removed events that these layers have not processed."""
+        """Return the position with `removed_before_us` set, if retention removed events that were never processed."""
         may_lack = self._builds or self._was_idle
         removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
         if removed_us is None or removed_us == before.removed_before_us:
@@ -245,9 +257,9 @@ class Pass:
         return replace(before, removed_before_us=removed_us, answers={})
 
     def _lacks_removed(self, before: LayerPosition) -> bool:
-        """Return whether bronze lacks the next events of a partition. Duplicates and rejected records are not missing.
+        """Return whether bronze lacks the next events of some partition. Duplicates and rejected records do not count.
 
-        Collects one row for each partition of the log.
+        The driver collects one row for each partition of the log.
         """
         place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(after_position(before))
         for row in ahead.groupBy(*place).agg(F.min("sequence").alias("oldest")).collect():
@@ -286,13 +298,16 @@ class Pass:
         )  # fmt: skip
 
     def _write_answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
-        """Write verdicts and surfaces, which need the same names of datasets. Returns `answers` of the position."""
+        """Write `unused_columns` and `masking_surface`. Returns `answers` for the position after the batch.
+
+        before: `answers` of the position before the batch.
+        """
         affected = AffectedDatasets(batch.folder, batch, batch.naming.representatives())
         write_unused(self._gold, affected, recompute_all=not before)
         return write_surface(self._gold, affected, before)
 
     def _commit(self, state: State, position: LayerPosition) -> None:
-        """Complete the batch, unless another writer has changed the tables meanwhile.
+        """Complete the batch. Raises LakeUnavailable if another writer has changed the tables since its start.
 
         The transaction of `state` has the number of the batch, so only one of two concurrent passes can complete it.
         """
@@ -311,7 +326,7 @@ class Pass:
 
     @contextmanager
     def _task_mode(self, *, single: bool) -> Iterator[None]:
-        """Run the steps in one task (`single`), or in as many as Spark chooses."""
+        """Run the steps in one task if `single`, or in as many tasks as Spark chooses."""
         self._silver.small = self._gold.small = self._bronze.small = single
         with settings(self._spark, _SINGLE_TASK_SETTINGS if single else {}):
             yield

@@ -34,10 +34,11 @@ def passes(
     *,
     batch_events: int = BATCH_EVENTS,
 ) -> Iterator[tuple[int, float]]:
-    """Run passes until SIGTERM or SIGINT. After a signal, the current batch is completed first.
+    """Run a pass whenever bronze has new rows, until SIGTERM or SIGINT. After a signal, complete the current batch.
 
-    every_s: seconds from the end of a pass to the next check of bronze. read_rules: called before each pass. Yields the
-    number of events and the seconds of each pass. Repeats a failed pass after a growing pause. Raises WrongSetting.
+    read_rules: returns the rules; called before each pass. every_s: seconds from the end of a pass to the next check
+    of bronze. Yields the number of processed events and the duration in seconds of each pass. Repeats a failed pass
+    after a growing pause. Raises WrongSetting if the rules or the lake are wrong.
     """
     events = TableFolder(spark, f"{lake}/bronze", [EVENTS])
     seen_version, checked_at, pause_s = -1, 0.0, every_s
@@ -57,7 +58,7 @@ def passes(
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set, even if they interrupt the thread that waits for it."""
+    """Yield an event that SIGTERM and SIGINT set, even if the signal interrupts the thread that waits for the event."""
     ending = threading.Event()
 
     def end(*_: object) -> None:

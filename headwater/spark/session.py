@@ -1,4 +1,4 @@
-"""Start a Spark session on this machine. Fabric and Databricks provide their own."""
+"""Start a Spark session on this machine. On Fabric and Databricks, use the session of the platform instead."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ _STREAM = {
         "spark-avro_2.13-4.1.1.jar",
     ),
 }
-"""Jars for streams and the ingestion of files, in addition to those of Delta, by version of Spark."""
+"""Jars for streams and the ingestion of files, in addition to the jars of Delta, by version of Spark."""
 
 CONF = {
     # C1's default code cache of 48 MB is full after four minutes, and the compiler stops then
@@ -64,9 +64,10 @@ CONF = {
 
 
 LASTING: Mapping[str, str] = {"spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC"}
-"""Settings of a long-running session: both of Java's compilers run, and optimize Spark's code over time.
+"""Settings for a long-running session: both compilers of Java run and optimize Spark's code over time.
 
-Spark's code generation stays off. Each pass would generate new code, and compiling it takes longer than the pass.
+Spark's code generation stays off. Otherwise, each pass would generate new code, and compiling this code would take
+longer than the pass itself.
 """
 
 
@@ -74,9 +75,10 @@ Spark's code generation stays off. Each pass would generate new code, and compil
 def local_session(
     cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
 ) -> Iterator["SparkSession"]:
-    """Start Spark on this machine, by default on all cores.
+    """Start Spark on this machine and yield the session. Stops Spark at the end.
 
-    more: additional settings. streams: add the jars for streams and the ingestion of files.
+    cores: number of cores, by default all. more: additional settings, which override `CONF`. streams: add the jars for
+    streams and the ingestion of files.
     Raises WrongSetting if pyspark, pandas, Java or Delta's jars are missing.
     """
     _require()
@@ -102,7 +104,7 @@ def local_session(
 
 @contextmanager
 def _prints_elsewhere() -> Iterator[None]:
-    """Redirect the output of Java to stderr, for example the number of files that VACUUM deleted."""
+    """Redirect everything that Java prints to stderr, for example the number of files that VACUUM deleted."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)
     os.dup2(2, 1)
@@ -114,9 +116,9 @@ def _prints_elsewhere() -> Iterator[None]:
 
 
 def class_path(*, streams: bool = False) -> str:
-    """Return the paths of the jars in HEADWATER_SPARK_JARS, or in the folders of `make setup`.
+    """Return the class path of the additional jars, from HEADWATER_SPARK_JARS or from the folders of `make setup`.
 
-    Raises WrongSetting if one is missing.
+    streams: include the jars for streams and the ingestion of files. Raises WrongSetting if a jar is missing.
     """
     cache = Path(__file__).parents[2] / ".cache" / "jars"
     named = os.environ.get(JARS)
@@ -133,7 +135,10 @@ def class_path(*, streams: bool = False) -> str:
 
 
 def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
-    """Return the additional jars that a version of pyspark needs. Raises WrongSetting if the version is unsupported."""
+    """Return the names of the additional jars that a version of pyspark needs.
+
+    spark: the version, for example 3.5.7. Raises WrongSetting if Headwater does not support the version.
+    """
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
         raise WrongSetting(

@@ -1,4 +1,4 @@
-"""Tables outside the layers: sinks, administrative changes, and the current generation of a layer."""
+"""Tables outside the layers: sinks, administrative changes, and the generations of each layer."""
 
 from headwater.tables.shape import POSITION, ListOf, StructOf, Table
 
@@ -14,7 +14,7 @@ SINK_FAILURES = Table(
         "failed_at": "timestamp",
     },
 )
-"""Events that sinks gave up; its commits contain the position of each sink as transactions."""
+"""Events that a sink could not deliver. Commits to this table record the position of each sink as a transaction."""
 
 ADMIN_LOG = Table(
     "admin_log",
@@ -30,7 +30,7 @@ ADMIN_LOG = Table(
         "agent": "string",
     },
 )
-"""Changes with their actor: keys, tags, deletions, redrives, retries. Never contains a secret."""
+"""Administrative changes (keys, tags, deletions, redrives, retries), each with its actor. Contains no secrets."""
 
 _NAMED = StructOf({"namespace": "string", "name": "string"})
 
@@ -55,10 +55,10 @@ SENT_RUNS = Table(
     },
     ("received_date",),
 )
-"""Whole runs that a sink of type `delta` appends to a table outside this lake."""
+"""Whole runs that a sink of type `delta` appends to a table outside this lake, one row per run."""
 
 GENERATIONS = Table("generations", {"layer": "string", "generation": "string", "rules_hash": "string"})
-"""One row per layer: the generation that readers and the next pass use. A commit switches it."""
+"""One row per layer: the generation that readers and the next pass use. One commit switches to a new generation."""
 
 BUILDING = Table("building", GENERATIONS.columns)
-"""One row per layer: the generation that was started last, so that an interrupted pass can continue it."""
+"""One row per layer: the generation that a pass started to build last. The next pass continues an interrupted build."""

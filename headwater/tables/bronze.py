@@ -1,9 +1,9 @@
-"""The tables of bronze: events as sent, their recurring contents stored once, and what was rejected."""
+"""The tables of bronze: events as sent, their recurring contents stored once, and rejected events and requests."""
 
 from headwater.tables.shape import POSITION, ListOf, StructOf, Table
 
 REMOVED_BEFORE = "headwater/removed_before"
-"""Transaction of `events`: start of the oldest day that retention has kept (us, UTC)."""
+"""Id of a transaction of `events`. Its version is the start of the oldest day that retention has kept (us, UTC)."""
 
 SYMLINK = StructOf({"namespace": "string", "name": "string", "type": "string"})
 
@@ -89,7 +89,7 @@ SCHEMAS = Table(
 )
 
 VALUES = Table("facets", {"content_hash": "string", "value": "string"})
-"""Recurring facet values, by the hash in `FACET`; the table is `facets` in bronze."""
+"""Recurring facet values by their hash, the `content_hash` in `FACET`. The table's folder in bronze is `facets`."""
 
 MENTION = StructOf(
     {
@@ -125,7 +125,7 @@ SHAPES = Table(
         "outputs": ListOf(MENTION),
     },
 )
-"""Recurring parts of events, once for each hash in `events.shape`."""
+"""Recurring parts of events. Each shape is stored once, and `events.shape` contains its hash."""
 
 DUPLICATES = Table("duplicates", {**POSITION, "event_id": "string"})
 
@@ -159,7 +159,7 @@ REFUSED = Table(
 )
 
 BRONZE = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES, REJECTED, DUPLICATES, REFUSED, EVENTS)
-"""In the order in which a batch commits them; the transaction of the last one, `events`, is the watermark."""
+"""All tables of bronze, in the order in which a batch commits them. The transaction of `events` is the watermark."""
 
 HASHED = (
     (COLUMN_LINEAGE, "lineage_hash"),
@@ -167,14 +167,17 @@ HASHED = (
     (VALUES, "content_hash"),
     (SHAPES, "shape"),
 )
-"""Tables whose rows are usually stored once per hash; a repeated row does no harm.
+"""Tables with one stored content per hash, each with its hash column. Storing a content again does no harm.
 
-A row of `shapes`, the last one, implies that all rows that it refers to are stored, so it is committed after them.
+`shapes` is committed last: a stored shape implies that the contents to which it refers are stored, too.
 """
 
 _HASHED = [table.name for table, _ in HASHED]
 
 
 def stored_key(table: str, content_hash: str) -> bytes:
-    """Return the key for remembering a stored hash; includes the table, since a schema may equal a facet."""
+    """Return the key under which a writer remembers that `content_hash` is stored in `table`.
+
+    The key includes the table, because two tables may contain the same hash.
+    """
     return bytes([_HASHED.index(table)]) + bytes.fromhex(content_hash)

@@ -138,4 +138,4 @@ HOURLY_STATS = Table(
 )
 
 GOLD = (COLUMN_EDGES, TABLE_EDGES, EDGE_RUNS, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS)
-"""In the order in which a batch writes them."""
+"""All tables of gold, in the order in which a batch writes them."""

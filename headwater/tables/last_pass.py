@@ -1,23 +1,23 @@
-"""The record of the last refresh, by which the next one determines whether there is new data."""
+"""The record of the last refresh. The next refresh compares it with the tables to find out if there is new data."""
 
 from collections.abc import Mapping
 
 import msgspec
 
 NOTE_NAME = "last_pass.json"
-"""Name of the record, in the folder in which a refresh also holds its lock."""
+"""File name of the record in `REFRESH_FOLDER`, which also contains the lock of a running refresh."""
 
 REFRESH_FOLDER = "silver/_refresh"
 
 IDLE_S = 3600.0
-"""After this time a refresh runs even without new data, because a run without an end becomes LOST by time."""
+"""Seconds after which a refresh runs even without new data: a run without an end event becomes LOST after some time."""
 
 
 class LastPass(msgspec.Struct, frozen=True):
     """A pass that processed all available data.
 
-    began_s: its start, in seconds since 1970; rules_hash: the rules it applied; versions: of each table that it read or
-    wrote, by path relative to the lake.
+    began_s: when the pass started, in seconds since 1970. rules_hash: hash of the rules that the pass applied.
+    versions: the version of each table that the pass read or wrote, by the table's path relative to the lake.
     """
 
     began_s: float
@@ -25,16 +25,19 @@ class LastPass(msgspec.Struct, frozen=True):
     versions: Mapping[str, int]
 
     def encode(self) -> str:
-        """Return the text of the record."""
+        """Return the record as JSON."""
         return msgspec.json.encode(self).decode()
 
     def is_recent(self, now_s: float) -> bool:
-        """Return whether the passing of time cannot have changed an answer since; False if the clock was set back."""
+        """Return whether the pass began less than `IDLE_S` seconds before `now_s`; False if it began after `now_s`.
+
+        Until then, answers change only with new data. A start after `now_s` means that the clock was set back.
+        """
         return 0 <= now_s - self.began_s < IDLE_S
 
 
 def decode_last_pass(text: bytes) -> LastPass | None:
-    """Return the pass in a record, None if the record is damaged or from another release."""
+    """Decode the JSON of a record. Returns None if the record is damaged or from another release."""
     try:
         return msgspec.json.decode(text, type=LastPass)
     except msgspec.DecodeError:

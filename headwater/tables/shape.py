@@ -1,6 +1,7 @@
-"""The definition of a table: name, columns and types, from which Arrow and Spark schemas are built.
+"""Types for the definition of a table: its name, columns and types. Arrow and Spark schemas are built from them.
 
-Times are UTC microseconds with a time zone: columns without one would raise the Delta protocol to 3/7.
+Timestamps are UTC microseconds with a time zone. A column of timestamps without a time zone would require Delta
+protocol 3/7.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """Named fields, in order."""
+    """A struct of named fields, in order."""
 
     fields: Mapping[str, "Type"]
 
@@ -50,5 +51,5 @@ POSITION: dict[str, Type] = {
 }
 RULES: dict[str, Type] = {"rules_hash": "string"}
 CHANGED: dict[str, Type] = {"batch": "long", **RULES}
-"""Number of the silver batch that last changed a row; gold reads rows with higher numbers than its own."""
+"""Columns of a row that silver batches change. batch: number of the last batch that changed the row."""
 JOB: dict[str, Type] = {"job_namespace": "string", "job_name": "string"}

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from headwater.tables.shape import CHANGED, JOB, Table, Type
 
 _DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string", "generation": "string"}
-"""generation: the run that ended the previous generation; empty for the first one, or if it is not specified."""
+"""Columns that identify a dataset.
+
+generation: the run that ended the previous generation. It is empty for the first generation, and if no generation is
+specified.
+"""
 
 RUNS = Table(
     "runs",
@@ -179,19 +183,22 @@ EDGE_RUNS = Table(
         **CHANGED,
     },
 )
-"""Runs that repeated unchanged edges, since the rows of their job's edges into a dataset were written."""
+"""Counts of runs that repeated the unchanged edges of a job into a dataset, since these edges were last written."""
 
 FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
-"""Findings of the newest comparisons about runs."""
+"""Findings about runs, from the newest comparisons that `headwater reconcile --save` stored."""
 
 SCHEMA_SOURCES = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
-"""Datasets whose schemas were applied to runs that report none themselves."""
+"""Datasets whose schemas were applied to runs that report no schema for them."""
 
 COMMIT_PROOFS = Table(
     "commit_proofs",
     {"run_id": "string", "dataset_namespace": "string", "dataset_name": "string", "is_whole": "boolean"},
 )
-"""Proof that commits give about the writes of runs; run ids are in lower case."""
+"""Proofs from commits about how runs wrote datasets. Run ids are in lower case.
+
+is_whole: whether the write replaced the whole dataset.
+"""
 
 STATE_PARTS: Mapping[str, Table] = {
     "vote": EDGE_SETS,
@@ -206,7 +213,10 @@ STATE_PARTS: Mapping[str, Table] = {
     "proof": COMMIT_PROOFS,
     "position": POSITIONS,
 }
-"""What a pass must know from earlier events, by `part` of `state`; candidates stay while they may still count."""
+"""The tables whose rows a pass must know from earlier events, by their `part` in `state`.
+
+The part `vote` contains the candidates that may still count.
+"""
 
 _DATASET_KEY = tuple(_DATASET)
 STATE_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -233,7 +243,10 @@ STATE = Table(
     },
     ("part",),
 )
-"""Append-only: for each key, the row with the highest `batch` applies, and `gone` deletes the key."""
+"""The state for the next pass, append-only. For each key, the row with the highest `batch` applies.
+
+gone: the row deletes its key.
+"""
 
 SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
-"""The commit of `state` is the last one of a batch, after those of gold, and marks the batch as complete."""
+"""All tables of silver, in commit order. A batch commits `state` last, after gold, and is complete after that."""

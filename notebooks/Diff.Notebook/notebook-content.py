@@ -23,8 +23,8 @@
 
 # # What changed?
 #
-# Edges that were added, removed, or only began or ceased to mask. An edge that was removed unintentionally is lost
-# lineage.
+# Shows the edges that were added, that were removed, or that began or ceased to mask. An edge that was removed
+# unintentionally is lost lineage.
 
 # PARAMETERS CELL ********************
 

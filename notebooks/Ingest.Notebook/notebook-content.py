@@ -32,11 +32,11 @@
 
 lake = "Files/headwater"
 place = "Files/lineage"  # folder, file or Delta table, such as abfss://…@onelake.dfs.fabric.microsoft.com/…
-log = "onelake"  # name of these events' log in the lake: always the same for one place
-kind = ""  # ndjson, capture, plugin or table; empty: detected, except Capture
+log = "onelake"  # name of the log that the events get in the lake; always use the same name for one place
+kind = ""  # ndjson, capture, plugin or table; empty: detect the kind, which is not possible for capture
 column = ""  # for a table of JSON: the column with the events
-since = ""  # for files: only those modified since, such as 2026-03-01 or 2d
-keep = ""  # for files: delete ingested files that were not modified for this long, such as 30d
+since = ""  # for files: ingest only files modified since this time or in this period, such as 2026-03-01 or 2d
+keep = ""  # for files: delete ingested files that were not modified for this period, such as 30d
 
 # METADATA ********************
 

@@ -33,13 +33,13 @@
 lake = "Files/headwater"
 to = ""  # address of an OpenLineage API, or the name of a sink
 sinks = ""  # the file of that sink, such as /lakehouse/default/Files/sinks.yml
-key_vault = ""  # address of a secret with the key of `to`, such as https://NAME.vault.azure.net/secrets/NAME
+key_vault = ""  # address of the secret with the key for `to`, such as https://NAME.vault.azure.net/secrets/NAME
 since = ""  # events with a time at or after this one, such as 2026-03-01
 until = ""  # events with a time before this one
 received_since = ""  # events received at or after this time; not together with since or until
 received_until = ""  # events received before this time
-batch = 1  # events in a request; more for a system that accepts OpenLineage's batches, such as Headwater
-streams = 0  # number of parallel tasks; 1 for a Marquez; 0: as many as the session can run
+batch = 1  # events in a request; use more for a system that accepts batches of events, such as Headwater
+streams = 0  # number of parallel tasks; use 1 for a Marquez; 0: as many as the session can run
 rate = 0  # maximum events per second; 0: no limit
 dry_run = True
 

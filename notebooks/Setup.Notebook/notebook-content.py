@@ -58,8 +58,8 @@ display(compare(spark, spark_properties(receiver_url, namespace, captured=FABRIC
 
 # MARKDOWN ********************
 
-# Does an event arrive, and when can it be read? This event comes from the notebook, not from the listener. It shows
-# that address, key and network are right. Then run any notebook that writes a table and search for its job with
+# Does an event arrive, and when can it be read? The next cell sends an event from the notebook, not from the listener,
+# to check address, key and network. Then run any notebook that writes a table and search for the notebook's job with
 # `headwater events --job NAME`.
 
 # CELL ********************

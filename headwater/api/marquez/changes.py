@@ -1,4 +1,7 @@
-"""Apply a change through Marquez's API: append its events, record it, and answer once answers include it."""
+"""Apply a change that a client requests through Marquez's API.
+
+A change appends events to the log, is recorded in the admin log, and is answered once answers include it.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -20,7 +23,7 @@ Post = Callable[[bytes, Mapping[str, str], Caller], Awaitable[tuple[int, bytes]]
 """Appends an event on behalf of an authenticated caller. Returns status and body of the receiver's response."""
 
 NOT_INDEXED_YET = {"headwater-index": "waits"}
-"""Header of the response to a change that is durable, but not visible in answers yet."""
+"""Header of the response to a change that is durable but that answers do not include yet."""
 
 _ONLY_READS = "This instance is read-only. Send the change to an instance that receives events."
 
@@ -28,7 +31,7 @@ _ONLY_READS = "This instance is read-only. Send the change to an instance that r
 class ChangeBackend(NamedTuple):
     """The receiver and the index waiter of a process that accepts changes.
 
-    within_s: maximum wait until a change is visible.
+    within_s: maximum seconds to wait until answers include a change.
     """
 
     post: Post
@@ -37,9 +40,10 @@ class ChangeBackend(NamedTuple):
 
 
 class RequestedChange(NamedTuple):
-    """Events to append, in this order, and the answer.
+    """The events of a change, in the order in which to append them, and its answer.
 
-    follow_up: returns the answer once the events are visible; answer: used without `follow_up`, and on timeout.
+    follow_up: computes the answer once answers include the events. answer: the answer without `follow_up`, and after a
+    timeout. status: HTTP status of the answer.
     """
 
     events: Sequence[Json]
@@ -49,7 +53,7 @@ class RequestedChange(NamedTuple):
 
 
 def parse_body(context: RequestContext, body_type: type[Meta]) -> Meta:
-    """Return the parsed body of a change. Raises MarquezError if it is not valid JSON of the form."""
+    """Return the parsed body of a change. Raises MarquezError if the body is not valid JSON of `body_type`."""
     try:
         return msgspec.json.decode(context.body or b"{}", type=body_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -79,8 +83,8 @@ class ChangeHandler:
 
         On timeout, the response has the header NOT_INDEXED_YET.
 
-        caller: authenticated; its label is in the events. answer_again: runs `found.follow_up` or the handler again.
-        is_admin_act: whether to record the change in the admin log.
+        caller: the authenticated caller, named in the events by its label. answer_again: runs `change.follow_up` or the
+        handler again. is_admin_act: whether to record the change in the admin log.
         """
         actor = caller if is_admin_act else None
         if self._writing is None:
@@ -114,7 +118,7 @@ class ChangeHandler:
         await asyncio.to_thread(self._record, *row)
 
     async def _wait_for_record(self, note: Coroutine[Any, Any, None]) -> None:
-        """Wait until the change is recorded, at most INDEX_WAIT_S. Under load, it is recorded after the answer."""
+        """Wait at most INDEX_WAIT_S until the change is in the admin log. Under load, the answer comes first."""
         task = asyncio.create_task(note)
         self._record_tasks.add(task)
         task.add_done_callback(self._record_tasks.discard)

@@ -1,4 +1,4 @@
-"""Column lineage. `inEdges` point from a column to its inputs, as in Marquez, because its page relies on it."""
+"""Column lineage. As in Marquez, `inEdges` point from a column to its inputs; Marquez's page relies on this."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -28,7 +28,7 @@ from headwater.questions.parameters import Mode
 from headwater.questions.subjects import find_column, nodes_of
 
 MAX_NODES = 5_000
-"""Maximum number of columns in an answer; a larger one is cut and has `truncated`."""
+"""Maximum number of columns in an answer. A larger answer is cut and has the member `truncated`."""
 
 
 def get_column_lineage(context: RequestContext) -> Answer:

@@ -23,7 +23,7 @@ from headwater.lineage.snapshots.as_of import View
 from headwater.questions.neighbourhood import steps_into_column
 
 SCHEMA_LOCATION = "headwater_schemaLocation"
-"""Facet for the `schemaLocation` of a declared stream."""
+"""Name of the facet that stores the `schemaLocation` of a declared stream."""
 
 _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
@@ -54,7 +54,7 @@ def dataset_json(context: RequestContext, name: Name, *, lineage: bool = True) -
 
 
 def _is_deleted(context: RequestContext, name: Name, last_us: int | None) -> bool:
-    """Return whether a dataset is dropped, and no event has named it since it was deleted by hand."""
+    """Return whether a dataset is dropped, and no event has named the dataset since its deletion by hand."""
     if context.view.snapshot.exists(name):
         return False
     deleted_us = context.catalog.deleted_us(name)
@@ -81,19 +81,19 @@ def _display_name(context: RequestContext, name: Name) -> Answer:
 
 
 def _dataset_tags(tags: Sequence[Tag]) -> list[str]:
-    """Return the tags of the dataset, without those of its columns."""
+    """Return the names of the tags of the dataset itself, without the tags of its columns."""
     return sorted({tag.key for tag in tags if tag.column is None})
 
 
 def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]] | Raw:
-    """Return the columns of a schema with their tags. Without tags, the result is encoded and cached."""
+    """Return the columns of a schema with their tags. If no column has a tag, the result is encoded JSON and cached."""
     if any(tag.column is not None for tag in tags):
         return _fields_with_tags(facets, tags)
     return _encoded_fields(facets.get("schema", ""))
 
 
 def columns_json(context: RequestContext, name: Name) -> list[dict[str, Any]]:
-    """Return the columns of the newest schema of a dataset with their tags, not encoded, so that they can be edited."""
+    """Return the columns of a dataset's newest schema with their tags. They are not encoded, so you can edit them."""
     return _fields_with_tags(context.catalog.dataset_facets(name), context.catalog.tags(name, context.names_of(name)))
 
 

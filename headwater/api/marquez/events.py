@@ -1,4 +1,4 @@
-"""Events as sent, by time, and the statistics of Marquez's dashboard: of a day by hour, or of a week by day."""
+"""Events as sent, by time, and the statistics of Marquez's dashboard: one day by hour, or one week by day."""
 
 # ruff: noqa: N815 - members are called as OpenLineage calls them
 
@@ -32,7 +32,7 @@ Interval = tuple[int, int]
 
 
 class _CheckedTexts(Struct):
-    """The members of an event that Marquez's Java client parses as time or URI."""
+    """The members of an event that Marquez's Java client parses as a time or a URI."""
 
     eventTime: Any = None
     producer: Any = None
@@ -96,7 +96,7 @@ def _intervals(context: RequestContext) -> list[Interval]:
     elif period == "WEEK":
         required_parameter(context.query, "timezone")
         day = datetime.now(parse_time_zone(context.query)).replace(hour=0, minute=0, second=0, microsecond=0)
-        edges = [day - timedelta(days=6 - number) for number in range(8)]  # wall time: a day can have 23 hours
+        edges = [day - timedelta(days=6 - number) for number in range(8)]  # local days; a day can have 23 hours
     else:
         raise invalid_parameter_error("period", "must be one of [DAY, WEEK]")
     times = [int(edge.timestamp()) * 1_000_000 for edge in edges]

@@ -20,7 +20,7 @@ _STATES_OF = {shown: [state for state, each in STATES.items() if each == shown] 
 
 
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
-    """Return a job with its newest runs. Without runs, the list is null, because Marquez's page reads its item 0."""
+    """Return a job with its newest runs. Without runs, `latestRuns` is null, as Marquez's page reads its item 0."""
     name = catalog.name_of_number(row.display_name)
     facets = catalog.job_facets(name)
     newest = catalog.runs.newest_runs(row.key_number, max(1, runs))
@@ -49,7 +49,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
 
 
 def job_tags(catalog: Catalog, name: Name, facets: Mapping[str, str]) -> list[str]:
-    """Return the tags of a job: those of its newest tags facet, plus later changes by hand."""
+    """Return the tags of a job: the tags of its newest tags facet, with later changes by hand applied."""
     found = {tag["key"]: True for tag in raw_tags(facets)}
     for (mark, tag), (_, value) in catalog.api_changes(name).items():
         if mark == "tag":
@@ -64,7 +64,7 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
-    """Return inputs and outputs of a version of a job; empty lists without a version."""
+    """Return the inputs and outputs of a job version. version: None returns empty lists."""
     inputs, outputs = job_value_from(version.packed_value) if version else ((), ())
     return {
         side: sorted(

@@ -32,7 +32,10 @@ def _namespace_json(catalog: Catalog, row: NamespaceRow) -> Answer:
 
 
 def _declared_members(marks: Mapping[tuple[str, str], tuple[int, str]], operation: str) -> dict[str, Any]:
-    """Return the members of a namespace or source that were declared by hand."""
+    """Return the members of a namespace or source that a user declared, such as its description.
+
+    marks: the declarations of the namespace or source.
+    """
     _, value = marks.get((operation, ""), (0, "{}"))
     try:
         found: dict[str, Any] = decode(value.encode())

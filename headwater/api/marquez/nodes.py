@@ -17,7 +17,7 @@ _MAX_COLONS = 64
 
 
 class Node(NamedTuple):
-    """The object that an id refers to. version: the part after `#`."""
+    """The object that an id refers to: a dataset, a column of a dataset, or a job. version: the part after `#`."""
 
     kind: str
     dataset: Name | None = None
@@ -55,10 +55,11 @@ def find_node(context: RequestContext, text: str) -> Node:
 
 
 def with_requested_spelling(answer: Answer, canonical: str, requested: str, column: str | None = None) -> Answer:
-    """Replace canonical ids in a graph by the spelling of the request.
+    """Replace canonical ids in a graph by ids as the request spelled them.
 
-    Marquez's page looks up the requested node by its id in the request, and draws nothing if it has another id.
-    canonical, requested: an id, or with a colon at the end the prefix of column ids; column: as spelled in the request.
+    Marquez's page looks up the requested node by the id of the request, and draws nothing if the node has another id.
+    canonical, requested: the canonical id, and the id in the request. A colon at the end makes it the prefix of column
+    ids. column: name of the requested column, as the request spelled it.
     """
 
     def respell(text: str) -> str:
@@ -95,7 +96,10 @@ def _first_found(text: str, look: Callable[[str, str], T | None]) -> T | None:
 
 
 def _splits_at_colons(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the splits of a text at each colon, from the end, because namespaces contain more colons than names."""
+    """Yield a text split into namespace and name at each colon, starting from the end.
+
+    Namespaces contain more colons than names, so splits near the end are more likely.
+    """
     at = text.rfind(":")
     while at > 0:
         if text[at + 1 :]:

@@ -20,12 +20,12 @@ from headwater.questions.parameters import View as ViewWord
 from headwater.questions.subjects import Subject, candidate_names
 
 MAX_LIMIT = 1_000
-"""Maximum number of items on a page; a longer list is cut and has `truncated`."""
+"""Maximum number of items on a page. A longer list is cut and has the member `truncated`."""
 
 MAX_DEPTH = 1_000
 
 _MAX_DOTS = 32
-"""Maximum number of dots, from the end of a job name, at which to split a parent's name from it."""
+"""Maximum number of dots in a job name, counted from the end, at which to try splitting off the name of a parent."""
 
 Answer = dict[str, Any]
 
@@ -50,7 +50,7 @@ class MarquezNotFound(MarquezError):
 
 
 class ReopenAsOf(Exception):
-    """The answer needs the view of another time than the one that was opened."""
+    """Raised if the answer needs the view of another time than the opened view."""
 
     def __init__(self, as_of_us: int) -> None:
         super().__init__(as_of_us)
@@ -78,18 +78,18 @@ def invalid_parameter_error(parameter: str, reason: str) -> MarquezError:
 
 
 class ListRange(NamedTuple):
-    """The requested part of a list."""
+    """The requested part of a list, by `limit` and `offset`."""
 
     limit: int
     offset: int
 
     def list_answer(self, name: str, items: Sequence[Any], total: int) -> Answer:
-        """Return an answer with a page of a list. total: length of the whole list."""
+        """Return an answer with a page of a list. name: member for the items; total: length of the whole list."""
         return {name: items, "totalCount": total, "truncated": total > self.offset + len(items)}
 
 
 class RequestContext(NamedTuple):
-    """A request with the view and catalog to answer from. path: path parameters; body: for changes."""
+    """A request with the view and catalog to answer from. path: path parameters; body: body of a change."""
 
     path: Mapping[str, str]
     query: QueryParams
@@ -99,7 +99,7 @@ class RequestContext(NamedTuple):
 
     @property
     def is_now(self) -> bool:
-        """Whether the request is about the present, by event time."""
+        """Whether the request asks about the present and not about an earlier event time."""
         return self.catalog.is_now
 
     def list_range(self, limit: int = 100) -> ListRange:
@@ -123,7 +123,7 @@ class RequestContext(NamedTuple):
     def find_dataset(self, namespace: str, name: str, *, whole: bool = False) -> Name | None:
         """Return the dataset with a name or alias; None if there is none.
 
-        whole: do not accept the end of a name, because the request changes the dataset.
+        whole: whether to require the whole name and not accept its end. Set it for requests that change the dataset.
         """
         found = self.view.snapshot.resolve(self.view.rules.names.canonical(namespace, name))
         if self.view.snapshot.knows(found) or self.catalog.usage_span(DATASET, self.names_of(found)):
@@ -131,9 +131,9 @@ class RequestContext(NamedTuple):
         return self._dataset_by_display_name(namespace, name, whole=whole)
 
     def _dataset_by_display_name(self, namespace: str, name: str, *, whole: bool) -> Name | None:
-        """Return the dataset of a namespace with a display name, or with a two-part name as in Spark SQL.
+        """Return the dataset in a namespace with a display name, or with a two-part name as in Spark SQL.
 
-        A one-part name is never matched as the end of a longer name, because clients use it to test whether a name is
+        A name of one part never matches the end of a longer name, because clients ask for a name to test whether it is
         free.
         """
         rules = self.view.rules.names
@@ -187,12 +187,12 @@ def parse_number(query: Mapping[str, str], name: str, default: int) -> int:
 
 
 def parse_flag(query: Mapping[str, str], name: str) -> bool:
-    """Parse a boolean; every value except `true` is false, as in Marquez."""
+    """Parse a boolean. As in Marquez, every value except `true` is false."""
     return query.get(name, "").lower() == "true"
 
 
 def parse_time_us(query: Mapping[str, str], name: str) -> int | None:
-    """Parse a time (us, UTC); a time without a zone is in UTC."""
+    """Parse a time (us, UTC). A time without a zone is in UTC. None if the parameter is missing."""
     text = query.get(name)
     if not text:
         return None

@@ -41,7 +41,7 @@ Pieces = tuple[str, ...]
 
 Handler = Callable[[RequestContext], Any]
 _MAX_BODY = 4 << 20
-"""Maximum bytes of the body of a change, enough for a dataset of 10,000 columns with descriptions."""
+"""Maximum bytes of a change's body: enough for a dataset of 10,000 columns with descriptions."""
 
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
@@ -91,7 +91,7 @@ HANDLERS: dict[str, dict[str, Handler]] = {
     },
 }  # fmt: skip
 _PRODUCER_CHANGES = {writes.put_dataset, writes.put_job, writes.create_run, *_MARKED.values()}
-"""Changes that a key with the roles `write` and `read` may make, because it could send their events itself."""
+"""Changes that a key with the roles `write` and `read` may make. Such a key could also send the same events itself."""
 
 _READ_METHODS = ("GET", "HEAD")
 _Table = list[tuple[re.Pattern[str], Pieces, dict[str, Handler]]]
@@ -109,8 +109,8 @@ def split_route(route: str) -> Pieces:
 def match_path(path: str, pieces: Pieces) -> dict[str, str] | None:
     """Return the parameters of a path by name; None if the path does not match the route.
 
-    If there are several matches, the first parameters are as long as possible. The function searches each literal once
-    from the end: a regular expression with four `.+` takes minutes for 60 KB of `/datasets//fields/`.
+    If there are several matches, the first parameters are as long as possible. The function searches each literal only
+    once, from the end. A regular expression with four `.+` would take minutes for 60 KB of `/datasets//fields/`.
     """
     first, *middle = pieces
     if not middle:
@@ -157,7 +157,7 @@ class MarquezApi:
         record: Recorder,
         writing: ChangeBackend | None,
     ):
-        """record: adds a row to the admin log; writing: None in a read-only process."""
+        """record: adds a row to the admin log; writing: accepts changes, None in a read-only process."""
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
@@ -283,7 +283,7 @@ def _find_route(table: _Table, base: str, request: Request) -> tuple[dict[str, s
         if names is not None:
             return names, methods
     if request.method == "POST":
-        raise HTTPException(404)  # probably an event with a wrong path: the receiver's error names the right one
+        raise HTTPException(404)  # probably an event with a wrong path; the receiver's error names the right path
     raise page_not_found_error()
 
 
@@ -301,7 +301,7 @@ async def _read_body(request: Request) -> bytes:
 def with_display_names(found: Any, names: Mapping[str, str]) -> Any:
     """Return an answer with display names instead of ids, if they are known. Requests accept both spellings.
 
-    found: an answer, a DeferredAnswer, or a Change; names: display names by id.
+    found: an answer, a DeferredAnswer, or a RequestedChange. names: display names by id.
     """
     if not names:
         return found

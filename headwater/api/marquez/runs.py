@@ -21,20 +21,20 @@ from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.facets import merge_facets
 
 DeferredAnswer = Callable[[Bronze], Answer]
-"""Completes an answer from bronze. Reading bronze is slow, so it happens after the view of the index is closed."""
+"""Completes an answer from bronze. Called after the view of the index is closed, because reading bronze is slow."""
 
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED", ENDED: "ABORTED"}
-"""Marquez's names of states; all others are RUNNING. Marquez has no state for a run that ended with its application."""
+"""Maps states to Marquez's names; all other states are RUNNING. ENDED means that the run ended with its application."""
 
 CREATED_FACET = "headwater_created"
-"""Facet of a run that an older client of Marquez created, with its arguments."""
+"""Name of the facet with the arguments of a run that an older client of Marquez created."""
 
 _WITH_FACETS = 20
 """Maximum number of runs on a page with facets; the other runs have none."""
 
 
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
-    """Return a run without facets, which are in bronze. versions: include those of its job and datasets."""
+    """Return a run without facets, which are in bronze. versions: whether to include job and dataset versions."""
     datasets = row.datasets()
     job = catalog.name_of_number(row.job_key)
     return {
@@ -80,7 +80,10 @@ def _run_versions_json(catalog: Catalog, row: RunRow) -> Answer:
 def with_run_facets(
     context: RequestContext, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]
 ) -> DeferredAnswer:
-    """Return a deferred answer that adds facets to runs and then calls `finish`."""
+    """Return a deferred answer that adds facets to runs and then returns `finish()`.
+
+    rows: the runs. shown: the answer of each run, to which the facets are added.
+    """
     add = facets_reader(context, [row.run for row in rows[:_WITH_FACETS]], "run")
 
     def answer_with_facets(bronze: Bronze) -> Answer:
@@ -95,7 +98,10 @@ def with_run_facets(
 
 
 def _created_run_arguments(row: RunRow, facet: Any) -> Answer:
-    """Return the arguments of a run that a client created. Its state is NEW until there are other events."""
+    """Return the members of a run that a client created through the API: its arguments, and the state NEW.
+
+    The state stays NEW until the run has other events.
+    """
     args = facet.get("args") if isinstance(facet, dict) else None
     found = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
     is_new = row.ended_us is None and row.time_us == row.started_us
@@ -105,9 +111,10 @@ def _created_run_arguments(row: RunRow, facet: Any) -> Answer:
 def facets_reader(
     context: RequestContext, keys: Sequence[str], entity: str
 ) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
-    """Return a reader of the facets of runs or of their jobs, by run.
+    """Return a function that reads the facets of runs or of their jobs, and returns them by key of the run.
 
-    The index contains the facets of the newest runs of each job; all others come from bronze.
+    keys: keys of the runs. entity: `run` or `job`. The index contains the run facets of the newest runs of each job;
+    the function reads all other facets from bronze.
     """
     runs, whose = context.catalog.runs, JOB if entity == "job" else RUN
     known = runs.run_facets(keys) if whose == RUN else {}
@@ -125,9 +132,10 @@ def facets_reader(
 
 
 def find_run(context: RequestContext, run_id: str, *, whole: bool = False) -> RunRow:
-    """Return a run by its id. Raises MarquezError if it is unknown, or if several runs have this id, which is no UUID.
+    """Return a run by its id or the beginning of its id.
 
-    whole: do not accept the beginning of an id, because the request changes the run.
+    whole: whether to require the whole id. Set it for requests that change the run. Raises MarquezError if the run is
+    unknown, or if several runs match. Only ids that are not UUIDs can belong to several runs.
     """
     try:
         row = context.catalog.runs.run_by_key(RunHistory(context.catalog.live).find_run_key(run_id, exact=whole))

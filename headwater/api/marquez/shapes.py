@@ -200,4 +200,4 @@ READ_BY_PAGE: dict[str, type[AnswerStruct]] = {
     "jobs/runs/{run}": MarquezRun,
     "jobs/runs/{run}/facets": MarquezFacets,
 }
-"""Paths below `/api/v1/` and the shapes of their answers."""
+"""Shape of the answer by path below `/api/v1/`."""

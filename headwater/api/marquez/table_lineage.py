@@ -19,7 +19,7 @@ from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 
 MAX_NODES = 2_000
-"""Maximum number of nodes in an answer; a larger graph is cut and has `truncated`."""
+"""Maximum number of nodes in an answer. A larger graph is cut and has the member `truncated`."""
 
 
 _LARGE = ("schema", *OF_COLUMNS)
@@ -36,7 +36,7 @@ class JobDatasets(NamedTuple):
 class TableGraph:
     """The graph of jobs and datasets at one time. For a running job, it includes the datasets reported so far.
 
-    With a granularity, jobs are folded into their application, task or DAG, if it has sent events itself.
+    With a granularity, a job is folded into its application, task or DAG if that job has sent events itself.
     """
 
     def __init__(self, context: RequestContext):
@@ -52,7 +52,7 @@ class TableGraph:
         self._folds: list[FoldJob] = [fold_into_level(level, started) for level in reversed(levels)]
 
     def fold_job(self, job: Name) -> Name:
-        """Return the job that a job is folded into."""
+        """Return the job into which a job is folded, or the job itself."""
         return next((folded for fold in self._folds if self.visible_job_row(folded := fold(job))), job)
 
     @cached_property
@@ -63,7 +63,7 @@ class TableGraph:
         return found
 
     def datasets_of_job(self, job: Name) -> JobDatasets:
-        """Return the datasets that a job reads and writes. job: its key."""
+        """Return the datasets that a job reads and writes. job: canonical name of the job."""
         found = JobDatasets(set(), set())
         for each in self._jobs_by_group.get(job, (job,)):
             for lineage in self._reported_lineage(each):
@@ -76,7 +76,7 @@ class TableGraph:
         return found
 
     def dataset_pairs(self, job: Name) -> set[tuple[Name, Name]]:
-        """Return the pairs of input and output of a job. A folded job does not connect each input with each output."""
+        """Return the pairs (input, output) of a job. A folded job does not connect each input with each output."""
         reported = (
             lineage for each in self._jobs_by_group.get(job, (job,)) for lineage in self._reported_lineage(each)
         )
@@ -93,7 +93,7 @@ class TableGraph:
         return (each for each in lineage if not self._is_hidden(each.output))
 
     def jobs_of_dataset(self, dataset: Name) -> set[Name]:
-        """Return the keys of the jobs that read or write a dataset."""
+        """Return the canonical names of the jobs that read or write a dataset."""
         graph = self._moment.graph
         counted, found = self._counted, set[Name]()
         if not self._is_deleted(dataset):

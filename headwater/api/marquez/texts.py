@@ -1,7 +1,7 @@
 """Texts in answers: facets as JSON, and forms that Marquez's Java client can parse.
 
-Facets are passed on without decoding, unless an answer needs a member. The client rejects a whole list for one invalid
-URL, URI or time.
+Answers contain facets without decoding them, unless an answer needs a member. The Java client rejects a whole list for
+one invalid URL, URI or time.
 """
 
 import re
@@ -30,7 +30,7 @@ def raw_facets(facets: Mapping[str, str]) -> dict[str, Raw]:
 
 
 def text_in(facets: Mapping[str, str], facet: str, member: str, kind: type[T] = str) -> T | None:  # type: ignore[assignment]
-    """Return a member of a facet; None if it is missing or not of the type `kind`."""
+    """Return a member of a facet, None if the member is missing or not of the type `kind`."""
     text = facets.get(facet)
     value = decode(text.encode()) if text and f'"{member}"' in text else None
     found = value.get(member) if isinstance(value, dict) else None
@@ -38,7 +38,7 @@ def text_in(facets: Mapping[str, str], facet: str, member: str, kind: type[T] = 
 
 
 def url_in(facets: Mapping[str, str], facet: str, member: str) -> str | None:
-    """Return a member of a facet; None if it is not a URL."""
+    """Return a member of a facet, None if the member is missing or not a URL."""
     return url_or_none(text_in(facets, facet, member))
 
 
@@ -55,7 +55,7 @@ def url_or_none(text: str | None) -> str | None:
 
 @lru_cache(4096)
 def uri_text(text: str) -> str:
-    """Return the text if it is a URI (RFC 2396), else its percent-encoded form."""
+    """Return the text if it is a URI (RFC 2396), otherwise the percent-encoded text."""
     first = re.split("[/?#]", text, maxsplit=1)[0]
     is_uri = _LEGAL.fullmatch(text) and (_SCHEME.match(text) if ":" in first else not text.startswith("//"))
     return text if is_uri else quote(text.encode("utf-8", "replace"), safe="")

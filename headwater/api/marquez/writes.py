@@ -1,6 +1,7 @@
-"""Requests of Marquez's clients and page that change something. Each becomes an event, so it survives a rebuild.
+"""Handle the requests of Marquez's clients and page that change something.
 
-Namespaces, sources, datasets and jobs (PUT), runs and their states, tags, and deletions.
+Each request becomes an event, so the change survives a rebuild of the index. Clients can declare namespaces, sources,
+datasets and jobs (PUT), create runs and set their states, set and remove tags, and delete things.
 """
 
 # ruff: noqa: N815 - members are called as Marquez calls them
@@ -36,7 +37,7 @@ from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.runs.run_facts import Tag
 
 EventDatasets = Mapping[str, Sequence[Mapping[str, Any]]]
-"""`inputs` and `outputs` of an event."""
+"""The datasets of an event under the keys `inputs` and `outputs`."""
 
 PROCESSING = {"BATCH": "BATCH", "STREAM": "STREAMING", "SERVICE": "SERVICE"}
 """Maps Marquez's types of jobs to `processingType` of OpenLineage's jobType facet."""
@@ -209,7 +210,11 @@ def _expected_job(name: Name, meta: JobMeta, sides: Json, now: str) -> Answer:
 def event_of_run(
     context: RequestContext, run: RunRow, kind: str, sides: EventDatasets, *, at_us: int | None = None, **facets: Json
 ) -> Json:
-    """Return an event of a known run. kind: its `eventType`; facets: `run` and `of_job`, see `run_event`."""
+    """Return an event of a known run.
+
+    kind: `eventType` of the event. sides: its datasets. at_us: its time (us, UTC), None for now. facets: `run` and
+    `of_job`, see `run_event`.
+    """
     row = context.catalog.job_by_key_number(run.job_key)
     name = context.catalog.name_of_number(row.display_name if row else run.job_key)
     event = run_event(run_id_of(run.run), name, kind, sides, **facets)
@@ -219,7 +224,7 @@ def event_of_run(
 def run_event(
     run_id: str, job: Name, kind: str, sides: EventDatasets, *, run: Json | None = None, of_job: Json | None = None
 ) -> Json:
-    """Return a run event with the current time. run, of_job: facets of the run and of its job."""
+    """Return a run event with the current time. kind: `eventType`; run, of_job: facets of the run and of its job."""
     members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
     return headwater_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})
 
@@ -262,14 +267,15 @@ def _check_new_run(context: RequestContext, run_id: str) -> None:
     except MarquezNotFound:
         return
     if run.packed_datasets is None:
-        return  # only its child runs name it
+        return  # the run has sent no events; only its child runs have named it
     raise MarquezError(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
 
 
 def mark_run_handler(kind: str) -> Callable[[RequestContext], RequestedChange]:
-    """Return the handler of POST /jobs/runs/{id}/start and so on. It sends an event of this type at `at=` or now.
+    """Return the handler of POST /jobs/runs/{id}/start and so on. kind: `eventType` of the event that it sends.
 
-    If no event of the run has inputs, the event has the inputs of its job; likewise for outputs.
+    The time of the event is the parameter `at`, by default now. If no event of the run has inputs, the event gets the
+    inputs of the run's job. The same is true for outputs.
     """
 
     def mark(context: RequestContext) -> RequestedChange:
@@ -371,9 +377,9 @@ def delete_namespace(context: RequestContext) -> RequestedChange:
 
 
 def _tag_change_events(context: RequestContext, name: Name, column: str | None, tag: str, *, holds: bool) -> list[Json]:
-    """Return the events that set or remove a tag.
+    """Return the events that set or remove a tag. holds: True to set the tag, False to remove it.
 
-    To remove a tag, each producer that set it gets an event with its other tags only.
+    To remove a tag, the events repeat the tags of each producer that set it, without this tag.
     """
     events = [api_changes.dataset_tag_event(name, column, tag, is_set=holds)]
     for tagged in () if holds else context.catalog.newest_tags_facets(context.names_of(name)):

@@ -38,7 +38,7 @@ install a wheel, which includes the dashboard. The API works without the dashboa
 
 
 class _File(NamedTuple):
-    """A file to serve. packed: its gzip form, None if that is not smaller."""
+    """A file to serve. packed: its content compressed with gzip, None if that is not smaller."""
 
     body: bytes
     packed: bytes | None

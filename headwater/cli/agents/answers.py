@@ -17,11 +17,11 @@ _MAX_STOPS = 15
 _MAX_BRIEF = 200
 Answer = dict[str, Any]
 MAX_ITEMS = 60
-"""Most items of one answer."""
+"""Maximum number of items in an answer."""
 
 _MAX_BYTES = 6_000
 _MAX_TEXT_CHARS = 2_000
-"""Most characters of one text, such as SQL."""
+"""Maximum number of characters of a text, such as SQL."""
 
 
 class SearchMatches(Struct):
@@ -176,7 +176,7 @@ def shorten_path(found: Answer, _: Container[str]) -> PathSteps:
 
 
 def shorten_surface(found: Answer, given: Container[str]) -> ExposedColumns:
-    """Return columns by exposure, worst first. Columns that carry the tag themselves are marked."""
+    """Return columns by exposure, worst exposure first. Columns that have the tag themselves are marked."""
     shown = first_that_fit([_exposure_line(item) for item in found["items"]])
     lines: dict[str, list[str]] = {}
     for item, line in zip(found["items"], shown, strict=False):
@@ -225,18 +225,18 @@ def shorten_unused(found: Answer, given: Container[str], verdict: str) -> Column
 
 
 def _earlier_mark(item: Answer) -> str:
-    """Return a mark for items that only earlier executions report."""
+    """Return a mark for an item that only earlier executions of a job report, and an empty text for other items."""
     seen = f", last seen {item['last_seen']}" if item.get("last_seen") else ""
     return (f" (earlier{seen})" if item["earlier"] else "") + _retired_mark(item)
 
 
 def _retired_mark(item: Answer) -> str:
-    """Return a mark for items that only jobs presumed retired report."""
+    """Return a mark for an item that only presumably retired jobs report, and an empty text for other items."""
     return " (only by jobs presumed retired)" if item.get("presumed_retired") else ""
 
 
 def _last_used(item: Answer) -> str:
-    """Return when a column was last used, unless its newest execution uses it."""
+    """Return a text with the last use of a column, empty if the newest execution of a job uses the column."""
     mark = (" (earlier)" if item["earlier"] else "") + _retired_mark(item)
     shows = item["earlier"] or item["verdict"] != "used"
     return mark + (f", last used {item['last_used']}" if shows and item["last_used"] else "")
@@ -342,7 +342,7 @@ def _possible_links_text(links: list[Answer]) -> str:
 
 
 def first_that_fit(things: Sequence[Any]) -> list[Any]:
-    """Return the first items that fit into an answer. An item that does not fit is skipped; later ones may fit."""
+    """Return the first items that fit into an answer. Skip an item that is too large, since later items may fit."""
     found, size = [], 0
     for thing in map(_limit_value, things[:MAX_ITEMS]):
         own = len(encode(thing))
@@ -353,7 +353,7 @@ def first_that_fit(things: Sequence[Any]) -> list[Any]:
 
 
 def _limit_value(value: Any) -> Any:
-    """Shorten long texts and state how many characters are missing."""
+    """Shorten the long texts in a value, and state in each text how many characters are missing."""
     if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
         return f"{value[:_MAX_TEXT_CHARS]} … and {len(value) - _MAX_TEXT_CHARS} more characters"
     if isinstance(value, Mapping):
@@ -362,24 +362,28 @@ def _limit_value(value: Any) -> Any:
 
 
 def first_three(names: Iterable[str]) -> str:
-    """Return three names and the number of the others."""
+    """Return the first three names as text, with the number of the other names."""
     every = sorted(names)
     more = f" and {len(every) - 3} more" if len(every) > 3 else ""
     return ", ".join(every[:3]) + more
 
 
 def omitted_note(count: int, one: str, many: str, hint: str, *, at_least: bool = False) -> str | None:
-    """Return a sentence about the omitted items, None if all items are included. hint: how to get them."""
+    """Return a sentence about omitted items, None if no item can have been omitted.
+
+    count: number of omitted items. one, many: noun in singular and plural. hint: a sentence about how to get the
+    omitted items. at_least: whether more than `count` items may be omitted.
+    """
     if count <= 0:
         return f"There may be more. {hint}" if at_least else None
     return f"{'at least ' if at_least else ''}{count} more {one if count == 1 else many}. {hint}".strip()
 
 
 def advice(given: Container[str], **sentences: str) -> str:
-    """Return the sentences of the parameters that the agent has not set. sentences: by name of the parameter."""
+    """Return the sentences about parameters that the agent has not set. sentences: by name of the parameter."""
     return " ".join(sentence for name, sentence in sentences.items() if name not in given)
 
 
 def join_sentences(*parts: str | None) -> str | None:
-    """Join the sentences that are not empty; None if all are."""
+    """Join the sentences that are not empty. Returns None if all are empty."""
     return " ".join(part for part in parts if part) or None

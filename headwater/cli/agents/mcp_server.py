@@ -44,7 +44,7 @@ _PATH_PARAMETERS = ("from_dataset", "to_dataset", "from_column", "to_column", "m
 
 
 class ToolSpec(NamedTuple):
-    """A tool that offers some parameters of a question and shortens its answer to a shape."""
+    """A tool for a question: the parameters that it offers, the function that shortens the answer, and its type."""
 
     parameters: tuple[str, ...]
     shorten: Callable[[Any, Container[str]], msgspec.Struct]
@@ -62,7 +62,7 @@ _TOOL_SPECS = {
     definitions.diff: ToolSpec(("from_", "to"), answers.shorten_diff, answers.EdgeChanges),
     definitions.changes: ToolSpec(("from_", "to"), answers.shorten_changes, answers.OtherChanges),
 }
-"""All other questions become tools with all their parameters."""
+"""Tools with a shortened answer, by question. All other questions become tools with all of their parameters."""
 
 
 def _tool_parameter(question: Question, key: str) -> Any:
@@ -192,7 +192,7 @@ def serve(url: str, key: str | None) -> None:
 
 def _make_tool(function: Callable[..., CallToolResult], schema: dict[str, Any] | None) -> Tool:
     made = Tool.from_function(function, annotations=_READ_ONLY)
-    made.fn_metadata.output_schema = schema  # pydantic cannot derive it: our shapes are msgspec's
+    made.fn_metadata.output_schema = schema  # pydantic cannot derive the schema of a msgspec type
     return made
 
 
@@ -201,7 +201,7 @@ def _answer_schema(shape: type[msgspec.Struct], *, whole: bool = True) -> dict[s
 
     A server of a later release may send members and values that this release does not know.
 
-    whole: False if `plain` adds the member `left_out` to the shape.
+    whole: whether the shape has the member `left_out`. If not, `shorten_lists` adds the member to the answer.
     """
     found = msgspec.json.schema(shape)
     parts = found["$defs"]
@@ -217,7 +217,7 @@ def _without_closed_sets(schema: Any) -> Any:
         return [_without_closed_sets(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    left_out = ("title", "enum", "additionalProperties")  # a member may have such a name; its schema is an object
+    left_out = ("title", "enum", "additionalProperties")  # not for members with these names: their schemas are objects
     return {
         name: _without_closed_sets(each)
         for name, each in schema.items()

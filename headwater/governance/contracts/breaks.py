@@ -13,9 +13,10 @@ _NO_RUN = RunReference(None, None, None)
 
 
 class Break(NamedTuple):
-    """A broken promise. responsible_run: the run that broke it, if known.
+    """A broken promise about a dataset or a column.
 
-    display_name: of the dataset, None if it equals the canonical name.
+    responsible_run: the run that broke the promise, or a reference without values if it is unknown.
+    display_name: the display name of the dataset, or None if it equals the canonical name.
     """
 
     kind: ChangeKind | str
@@ -32,7 +33,7 @@ class Break(NamedTuple):
 
     @property
     def is_warning(self) -> bool:
-        """Whether it is only a possible break: a check passes unless it is strict."""
+        """Whether the promise is only possibly broken; only a strict check fails because of it."""
         return self.kind in _WARNINGS
 
 
@@ -40,12 +41,12 @@ _WARNINGS = ("column.not_listed",)
 
 
 def unknown_dataset_break(promise: Promise, reason: str) -> Break:
-    """Return the break for an unknown dataset."""
+    """Return the break for a promise about a dataset that Headwater does not know."""
     return Break("dataset.missing", promise.asked.text, None, reason)
 
 
 def broken_promises(promise: Promise, facts: ContractFacts) -> list[Break]:
-    """Return the broken promises, first those of the dataset, then by column; empty if all are kept."""
+    """Return the broken promises, first about the dataset, then about its columns; empty if no promise is broken."""
     display_name = facts.dataset.display_name or None
     return [each._replace(display_name=display_name) for each in _breaks_of_columns(promise, facts)]
 
@@ -110,7 +111,7 @@ def _break_message(change: PromiseChange) -> str:
 def _responsible_run(change: PromiseChange, facts: ContractFacts) -> RunReference:
     """Return the run that caused a change.
 
-    If it is unknown, return the newest run that changed the column's sources.
+    If it is unknown, return the newest run that changed the column's sources, or the dataset's newest writer.
     """
     column = next((each for each in facts.columns if _is_same_text(each.name, change.column or "")), None)
     found = _recorded_run(change, facts, column)
@@ -135,7 +136,7 @@ def _recorded_run(change: PromiseChange, facts: ContractFacts, column: ContractC
 
 
 def _ended_by(change: PromiseChange, facts: ContractFacts) -> RunReference | None:
-    """Return the run that ended a column or a step."""
+    """Return the run since which a removed column or a removed source no longer exists, or None."""
     if change.kind == "column.removed":
         return next((each.ended for each in facts.ended_columns if _is_same_text(each.name, change.column or "")), None)
     ended = (each for each in facts.ended_steps if _is_same_text(column_text(each.from_), change.about))
@@ -143,7 +144,7 @@ def _ended_by(change: PromiseChange, facts: ContractFacts) -> RunReference | Non
 
 
 def _changed_by(change: PromiseChange, column: ContractColumn) -> RunReference | None:
-    """Return the run that changed a column: its type, a path to it, or its exposure."""
+    """Return the run that changed the type, the exposure or a source of a column, or None."""
     if change.kind == "column.retyped":
         return column.changed
     if change.kind == "column.exposed":

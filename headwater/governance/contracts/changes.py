@@ -1,7 +1,7 @@
-"""Differences between two promises, each with a kind, breaking or not, and the version that follows from them.
+"""Find the differences between two promises, classify them as breaking or not, and derive the next version.
 
-A change of a column's own sources explains its consequences: other origins and exposures that follow from it are not
-reported separately. A breaking change is a major version (semver.org).
+If a column's direct sources change, its origins and exposures change as a consequence, and these changes are not
+reported separately. A breaking change increases the major version (semver.org).
 """
 
 import re
@@ -33,9 +33,10 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 class PromiseChange(NamedTuple):
-    """A change.
+    """A difference between two promises about a dataset.
 
-    column: None for the dataset. about: the source, tag, owner or job. into: the column that a source feeds.
+    column: the changed column, or None if the change concerns the dataset. about: the source, tag, owner or job.
+    into: the column that the source feeds.
     """
 
     kind: ChangeKind
@@ -47,7 +48,7 @@ class PromiseChange(NamedTuple):
 
     @property
     def is_breaking(self) -> bool:
-        """Whether the change breaks the promise for its users."""
+        """Whether the change breaks the promise for users of the dataset."""
         return self.kind in BREAKING
 
 
@@ -151,7 +152,7 @@ def _is_masked(source: PromisedSource) -> bool:
 def _origin_changes(
     column: str, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> Iterator[PromiseChange]:
-    """Yield changes farther upstream, only the nearest step of each changed path."""
+    """Yield changes of sources that are more than one step away; for each changed path, only the nearest change."""
     for key, source in was.items():
         if source.distance == 1:
             continue
@@ -169,7 +170,10 @@ def _origin_changes(
 def _nearer_is_masked(
     source: PromisedSource, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> bool:
-    """Return whether masking of the remaining path is unchanged, so that the source's own step lost its mask."""
+    """Return whether the path from the column that the source feeds is masked as before.
+
+    In that case, the step from the source to this column lost its masking.
+    """
     near = _comparison_key(source.into)
     return near not in was or near not in now or was[near].masked == now[near].masked
 
@@ -194,7 +198,7 @@ def _comparison_key(text: str) -> str:
 
 
 class TableChange(NamedTuple):
-    """A change of a promise about one table."""
+    """A difference between the promises about one table. dataset: name of the table, as in the contract."""
 
     dataset: str
     change: PromiseChange
@@ -214,7 +218,10 @@ def contract_changes(old: list[Promise], new: list[Promise]) -> list[TableChange
 
 
 def next_version(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> str:
-    """Return the version of a contract that replaces another, the same if nothing changed."""
+    """Return the version of the contract `after` that replaces `before`, or the same version if nothing changed.
+
+    where: name of the file, for error messages.
+    """
     version = str(before.get("version", FIRST_VERSION))
     if {**before, "version": ""} == {**after, "version": ""}:
         return version

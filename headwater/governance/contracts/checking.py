@@ -1,4 +1,4 @@
-"""Checks contract files and policies against observed facts: answers from a data folder or a running Headwater."""
+"""Check contract files and policies against observed facts from a data folder or a running Headwater."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -36,9 +36,9 @@ class ContractFile(NamedTuple):
 
 
 def contract_paths(places: Iterable[Path]) -> list[Path]:
-    """Return contract files: the given files, and all YAML files below given folders.
+    """Return the given files, and all YAML files below the given folders except policies, without repeats.
 
-    Raises WrongSetting for a missing path.
+    Raises WrongSetting if a path does not exist or there are too many files.
     """
     found: list[Path] = []
     for place in places:
@@ -55,21 +55,21 @@ def contract_paths(places: Iterable[Path]) -> list[Path]:
 
 
 def read_contract(path: Path) -> ContractFile:
-    """Read a contract. Raises WrongSetting with the error."""
+    """Read a contract file; raises WrongSetting if it is invalid."""
     text = read_text(path, str(path), "Write one contract per table.")
     return ContractFile(path, text, parse_promises(text, str(path)))
 
 
 class ObservedAnswers:
-    """Answers at one moment. The facts of each dataset are requested once."""
+    """The observed facts at one moment; the facts of each dataset are requested only once."""
 
     def __init__(self, ask: Ask, against: str | None = None):
-        """against: a moment as in the question `contract`, None for now."""
+        """against: a moment as in the question `contract`, or None for now."""
         self._ask, self._against, self._as_of = ask, against, None if against is None else _time_or_none(against)
         self._facts: dict[tuple[str | None, str], ContractFacts] = {}
 
     def facts_by_name(self, namespace: str | None, dataset: str) -> ContractFacts:
-        """Return the observed facts of a dataset. Raises NotKnown, or other errors of the question."""
+        """Return the observed facts of a dataset; raises NotKnown for an unknown dataset, or another error."""
         key = (namespace, dataset)
         if key not in self._facts:
             asked = {"dataset": dataset, "namespace": namespace or "", "against": self._against or ""}
@@ -86,7 +86,11 @@ class ObservedAnswers:
         return self._facts[key]
 
     def _not_known(self, message: str, dataset: str, nearest: list[str]) -> HeadwaterError:
-        """Distinguish an unknown dataset, which breaks a promise, from an unknown moment, which prevents the check."""
+        """Return the error for a failed question.
+
+        Returns NotKnown for an unknown dataset, which breaks a promise, and WrongQuestion for an unknown moment, which
+        prevents the check.
+        """
         if message.startswith("No dataset"):
             return NotKnown("dataset", dataset, nearest)
         return WrongQuestion(f"The check was not run, because {self._against!r} cannot be resolved. {message}")
@@ -96,14 +100,14 @@ class ObservedAnswers:
         return self.facts_by_name(dataset.namespace, dataset.dataset)
 
     def exposed_columns(self, tag: str) -> Iterator[tuple[Dataset, str]]:
-        """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
+        """Yield dataset and name of each column with unmasked values of a tag; raises NotKnown for an unknown tag."""
         for each in self._all_items(
             definitions.surface, {"tag": tag, "exposure": "exposed", **self._time_parameters()}
         ):
             yield _dataset_of_item(each, each["dataset"]), each["column"] or ""
 
     def datasets(self) -> Iterator[KnownDataset]:
-        """Yield all currently known datasets."""
+        """Yield all datasets that are known now, whatever the moment of the check."""
         for each in self._all_items(definitions.datasets, {}):
             job, run = each["job"], each["last_run"]
             by = RunReference(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
@@ -139,18 +143,18 @@ def _dataset_of_item(item: Mapping[str, Any], name: str) -> Dataset:
 
 
 def _time_or_none(against: str) -> str | None:
-    """Return a moment that is a time, None for a word that Headwater must look up."""
+    """Return the moment if it is a time, or None if it is a word that Headwater must look up."""
     return against if against[:4].isdigit() else None
 
 
 def check_contract(file: ContractFile, observed: ObservedAnswers) -> CheckedFile:
-    """Compare a contract with observed facts."""
+    """Return the result of comparing a contract with the observed facts."""
     found = [each for promise in file.promises for each in _check_promise(promise, observed)]
     return CheckedFile(str(file.path), file.text, len(file.promises), found)
 
 
 def check_policies(path: Path, observed: ObservedAnswers) -> CheckedFile:
-    """Compare policies with observed facts of all datasets. Raises WrongSetting if the file contains no policies."""
+    """Compare policies with the observed facts of all datasets; raises WrongSetting if the file has no policies."""
     policies = load_policies(path)
     count = len(policies.tags) + len(policies.masked) + len(policies.owner)
     return CheckedFile(str(path), path.read_text(encoding="utf-8"), count, policy_breaks(policies, observed))

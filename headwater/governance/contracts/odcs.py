@@ -1,7 +1,7 @@
 """Generate a contract in the Open Data Contract Standard 3.1 (bitol.io) from observed facts.
 
-Facts without a member in the standard (every upstream step, tags whose values a column may contain) are in
-`customProperties`. Their names are only defined here.
+The standard has no members for upstream steps and for tags with values that a column may contain. The contract has
+these facts in `customProperties`, with the names that this module defines.
 """
 
 import re
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 
 
 def contract_document(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
-    """Return the contract for observed facts. Unknown facts are not promised.
+    """Return the contract for observed facts; it does not promise unknown facts.
 
     promised: case-folded names of columns that the contract includes even if only readers list them.
     """
@@ -83,12 +83,12 @@ def dataset_text(dataset: Dataset) -> str:
 
 
 def dataset_for_display(dataset: Dataset) -> str:
-    """Return the display name of a dataset, else its form for commands."""
+    """Return the display name of a dataset, or `NAMESPACE/DATASET` if it has none."""
     return dataset.display_name or dataset_text(dataset)
 
 
 def column_for_display(column: ContractSource) -> str:
-    """Return a column with the display name of its dataset, else in its form for commands."""
+    """Return a column as `DATASET#COLUMN`, with the display name of the dataset if it has one."""
     return f"{dataset_for_display(column)}#{column.column}" if column.column else dataset_for_display(column)
 
 
@@ -166,7 +166,7 @@ def _step_json(step: StepTransformation) -> Json:
 
 
 def _upstream_text(column: ContractColumn) -> str | None:
-    """Return the upstream path as text, nearest steps first."""
+    """Return the upstream steps of a column as text, nearest steps first; None without known sources."""
     lines = [
         f"{_short_column_text(each.into)} comes from {_short_column_text(each)} "
         f"by job {each.job.name} ({_describe_steps(each.steps)})"
@@ -176,7 +176,7 @@ def _upstream_text(column: ContractColumn) -> str | None:
 
 
 def _short_column_text(column: Column | ContractSource) -> str:
-    """Return a column with the last two parts of its dataset's name."""
+    """Return a column as `DATASET#COLUMN` with the last two parts of the dataset's name."""
     return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
 
 
@@ -190,7 +190,10 @@ def _describe_steps(steps: Iterable[StepTransformation]) -> str:
 
 
 def _classification(column: ContractColumn) -> str | None:
-    """Return the value of a classifying tag, else the column's tags and those whose values it contains unmasked."""
+    """Return the values of the column's classifying tags.
+
+    Without such tags, returns the column's own tags and the tags that mark values it contains unmasked.
+    """
     named = [tag.value for tag in column.tags if tag.key.casefold() in _CLASSIFYING]
     exposed = [each.tag for each in column.exposures if each.exposure == "exposed"]
     return ", ".join(named or sorted({*(tag.key.casefold() for tag in column.tags), *exposed})) or None
@@ -206,7 +209,7 @@ def _team_json(facts: ContractFacts) -> Json | None:
 
 
 def _server_json(dataset: Dataset) -> Json:
-    """Return the location. The standard's own server types are used if all their required members are known."""
+    """Return the location of a dataset, with a server type of the standard if all its required members are known."""
     scheme, _, host = dataset.namespace.partition("://")
     location = dataset_text(dataset)
     if scheme in ("s3", "s3a"):
@@ -233,14 +236,17 @@ def _without_empty(members: Json) -> Json:
 
 
 class ServiceLevels(NamedTuple):
-    """Promised service levels, None if not promised. longest_s: maximum seconds between two writes."""
+    """Promised service levels; a level is None if the contract does not promise it.
+
+    longest_s: maximum age of the newest write in seconds. rows: minimum number of rows of a write.
+    """
 
     longest_s: float | None = None
     rows: float | None = None
 
 
 def sla_properties(service: ContractService) -> list[dict[str, Any]]:
-    """Return the observed service levels, without those that need an unknown rhythm or row count."""
+    """Return the `slaProperties` of a contract from observed writes; omits levels without observed values."""
     found: list[dict[str, Any]] = []
     if service.usual_seconds and service.longest_seconds:
         value, unit = _round_duration(service.usual_seconds)
@@ -258,7 +264,7 @@ def sla_properties(service: ContractService) -> list[dict[str, Any]]:
 
 
 def parse_service_levels(properties: Any) -> ServiceLevels:
-    """Parse the service levels of a contract. Properties with an unknown form are ignored."""
+    """Parse the `slaProperties` of a contract; ignores properties with an unknown form."""
     found: dict[str, float] = {}
     for each in properties if isinstance(properties, list) else ():
         name, value = (each.get("property"), each.get("value")) if isinstance(each, dict) else (None, None)
@@ -274,7 +280,10 @@ def _seconds_per_unit(unit: Any) -> int:
 
 
 def _round_duration(seconds: int, *, up: bool = False) -> tuple[int, str]:
-    """Return a duration in the largest unit with an error of at most a tenth."""
+    """Return a duration as value and unit, in the largest unit with a rounding error of at most a tenth.
+
+    up: whether to round up.
+    """
     for unit, length in reversed(_UNITS.items()):
         whole = -(-seconds // length) if up else round(seconds / length)
         if whole and abs(whole * length - seconds) <= seconds / 10:
@@ -290,7 +299,7 @@ def _half_rounded_to_first_digit(rows: int) -> int:
 
 
 def logical_type(sent: str | None) -> str:
-    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
+    """Return the standard's logical type for a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
 
     Maps become `object`, because the standard's JSON Schema requires key and value types of a map, which events do not
     contain.

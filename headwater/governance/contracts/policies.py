@@ -1,4 +1,4 @@
-"""Policies for all datasets that match a pattern: reads them from YAML, and finds broken ones."""
+"""Read policies, which apply to all datasets that match their patterns, from YAML, and find broken policies."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,10 +21,11 @@ _UNMATCHED = "policy.unmatched"
 
 
 class Policies(NamedTuple):
-    """Policies by name. tags: name → tag and patterns of the datasets in which its values may be readable.
+    """Three kinds of policies; each mapping has the names of policies as keys.
 
-    masked: name → patterns `DATASET#COLUMN` of columns that must be masked. owner: name → patterns of tables that must
-    have an owner.
+    tags: a tag, and patterns of the datasets in which values with this tag may be readable.
+    masked: patterns `DATASET#COLUMN` of columns that must be masked. owner: patterns of datasets that must have an
+    owner.
     """
 
     tags: dict[str, tuple[str, tuple[str, ...]]]
@@ -33,12 +34,12 @@ class Policies(NamedTuple):
 
 
 def load_policies(path: Path) -> Policies:
-    """Read policies from a file. Raises WrongSetting with the error."""
+    """Read policies from a file; raises WrongSetting if the file is invalid."""
     return parse_policies(read_text(path, f"the policies in {path}", "Split it."), str(path))
 
 
 def parse_policies(text: str, where: str) -> Policies:
-    """Parse policies. Raises WrongSetting with the error."""
+    """Parse policies; raises WrongSetting if they are invalid. where: name of the file, for error messages."""
     document = read_yaml(text, where)
     named = document.get("policies")
     if document.get("version") != 1 or not isinstance(named, dict) or document.keys() - {"version", "policies"}:
@@ -50,7 +51,7 @@ def parse_policies(text: str, where: str) -> Policies:
 
 
 def matches_any_pattern(patterns: tuple[str, ...], name: str) -> bool:
-    """Return whether one of the patterns matches a name, without case."""
+    """Return whether one of the patterns matches a name; ignores case."""
     return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)
 
 
@@ -76,7 +77,7 @@ def _parse_patterns(policy: Any, name: str, where: str, *, or_none: bool = False
 
 
 class KnownDataset(NamedTuple):
-    """A known dataset with its owners and the run of its last write."""
+    """A known dataset with its owners, and the run that wrote it last (`written`)."""
 
     dataset: Dataset
     owners: tuple[str, ...]
@@ -84,20 +85,20 @@ class KnownDataset(NamedTuple):
 
 
 class ObservedFacts(Protocol):
-    """Observed facts for policies."""
+    """The observed facts that checks of policies need."""
 
     def exposed_columns(self, tag: str) -> Iterable[tuple[Dataset, str]]:
-        """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
+        """Yield dataset and name of each column with unmasked values of a tag; raises NotKnown for an unknown tag."""
 
     def datasets(self) -> Iterable[KnownDataset]:
         """Yield all datasets."""
 
     def facts(self, dataset: Dataset) -> ContractFacts:
-        """Return the observed facts of a dataset. Raises NotKnown."""
+        """Return the observed facts of a dataset; raises NotKnown for an unknown dataset."""
 
 
 def policy_breaks(policies: Policies, observed: ObservedFacts) -> list[Break]:
-    """Return the broken policies by policy and place. A tag or pattern without a match breaks its policy, too."""
+    """Return a break for each place that violates a policy, and for each unknown tag and pattern without a match."""
     found = [*_exposure_breaks(policies, observed)]
     known = list(observed.datasets()) if policies.masked or policies.owner else []
     matched: set[tuple[str, str]] = set()
@@ -180,7 +181,7 @@ def _masking_breaks(
 
 
 def _matching_patterns(patterns: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
-    """Return the patterns whose dataset part matches."""
+    """Return the patterns `DATASET#COLUMN` with a dataset part that matches the dataset."""
     return tuple(pattern for pattern in patterns if _matches_dataset((pattern.rpartition("#")[0],), dataset))
 
 
@@ -200,7 +201,7 @@ def _unmatched_pattern_breaks(policies: Policies, matched: set[tuple[str, str]])
 
 
 def _unmasked_column_breaks(name: str, dataset: Dataset, column: ContractColumn) -> Iterator[Break]:
-    """Yield the reason why masking of a column is not proven: an unmasked path from a source, or no known source."""
+    """Yield a break if masking of a column is not proven: a path from a source is unmasked, or no source is known."""
     passed = {column_text(source.into).casefold() for source in column.sources}
     ends = [source for source in column.sources if column_text(source).casefold() not in passed]
     clear = [source for source in ends if not source.masked]

@@ -1,4 +1,4 @@
-"""The promises of a contract, parsed from the standard's YAML. Missing members promise nothing."""
+"""Parse the promises of a contract from the standard's YAML; a contract promises nothing about missing members."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,19 +19,24 @@ Json = Mapping[str, Any]
 
 
 class PromisedDataset(NamedTuple):
-    """The dataset of a promise: by namespace and name, or by a name that questions resolve."""
+    """The dataset of a promise. If `namespace` is None, `dataset` is a name that the questions resolve."""
 
     namespace: str | None
     dataset: str
 
     @property
     def text(self) -> str:
-        """The dataset in the form of commands."""
+        """The dataset in the form of commands: `NAMESPACE/DATASET`, or only the name."""
         return f"{self.namespace}/{self.dataset.lstrip('/')}" if self.namespace else self.dataset
 
 
 class PromisedSource(NamedTuple):
-    """A promised upstream column; steps and masked are None if not promised."""
+    """A promised upstream column (`column`) of a promised column.
+
+    into: the column that it feeds. distance: number of steps to the promised column.
+    steps: type, subtype and masking of each transformation, or None if not promised.
+    masked: whether values arrive masked, or None if not promised.
+    """
 
     column: str
     into: str
@@ -41,7 +46,10 @@ class PromisedSource(NamedTuple):
 
 
 class PromisedColumn(NamedTuple):
-    """A promised column; sources and holds are None if not promised. holds: tag → exposure of its values."""
+    """A promised column; members are None if the contract does not promise them.
+
+    holds: maps each tag with values that the column contains to the exposure of these values.
+    """
 
     name: str
     type: str | None
@@ -52,9 +60,9 @@ class PromisedColumn(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """The promises about one dataset; owners and jobs are None if not promised.
+    """The promises about one dataset; owners and jobs are None if the contract does not promise them.
 
-    jobs_with_columns: jobs that report column lineage.
+    jobs: the jobs that write the dataset. jobs_with_columns: the jobs among them that report column lineage.
     """
 
     asked: PromisedDataset
@@ -68,12 +76,15 @@ class Promise(NamedTuple):
 
 
 def parse_promises(text: str, where: str) -> list[Promise]:
-    """Parse the promises of a contract, one for each table. Raises WrongSetting with the error."""
+    """Parse a contract and return one promise per table; raises WrongSetting if the contract is invalid.
+
+    where: name of the file, for error messages.
+    """
     return promises_of(read_yaml(text, where), where)
 
 
 def promises_of(document: Json, where: str) -> list[Promise]:
-    """Return the promises of a parsed contract, one for each table. Raises WrongSetting with the error."""
+    """Return one promise per table of a parsed contract; raises WrongSetting if the contract is invalid."""
     if document.get("kind") != "DataContract" or not str(document.get("apiVersion", "")).startswith("v3."):
         raise WrongSetting(
             f"{where} is not an ODCS 3 data contract (kind DataContract, apiVersion v3.…). "
@@ -93,14 +104,14 @@ _OF_COLUMN = (*_EVERYWHERE, "transformSourceObjects")
 
 
 def _check_lists(member: Json, lists: Sequence[str], where: str) -> None:
-    """Raise WrongSetting for members with a wrong type, which would otherwise be ignored as missing promises."""
+    """Raise WrongSetting if one of the keys in `lists` is not a list, because it would be ignored otherwise."""
     for key in lists:
         if not isinstance(member.get(key), list | None):
             raise WrongSetting(f"{where}: `{key}` of {_name_of(member)} is not a list. Start each item with `- `.")
 
 
 def _check_texts(member: Json, where: str) -> None:
-    """Raise WrongSetting for names that YAML parses as another type (`no`, `1`)."""
+    """Raise WrongSetting if YAML parsed a name as another type, for example `no` as a boolean."""
     for key in ("name", "physicalName"):
         value = member.get(key)
         if not isinstance(value, str | None):
@@ -136,7 +147,10 @@ def _parse_promise(document: Json, table: Json, where: str) -> Promise:
 
 
 def dataset_of(table: Json) -> PromisedDataset | None:
-    """Return the dataset of a table: complete in generated contracts, else by its physical name."""
+    """Return the dataset of a table in a contract, or None if it has no name.
+
+    Generated contracts contain namespace and name; in other contracts, the physical name is used without a namespace.
+    """
     named = _custom_properties(table).get(DATASET)
     if isinstance(named, dict) and named.get("name"):
         return PromisedDataset(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))

@@ -1,4 +1,4 @@
-"""Results of a check in formats of CI systems: JUnit XML and SARIF 2.1.0."""
+"""Format the results of a check for CI systems: JUnit XML and SARIF 2.1.0."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class CheckedFile(NamedTuple):
-    """A checked file with its path, its text, the number of its promises, and the broken ones."""
+    """A checked file: path, text, number of promises, and the broken promises."""
 
     path: str
     text: str
@@ -20,7 +20,7 @@ class CheckedFile(NamedTuple):
     breaks: Sequence[Break]
 
     def broken_promises(self, *, strict: bool = False) -> Sequence[Break]:
-        """Return the broken promises. strict: include warnings."""
+        """Return the broken promises, without warnings unless `strict` is true."""
         return [each for each in self.breaks if strict or not each.is_warning]
 
 
@@ -43,7 +43,7 @@ def break_line(found: Break) -> str:
 
 
 def junit_text(files: Iterable[CheckedFile]) -> str:
-    """Return the result as JUnit XML: one suite per file, with a case for each broken promise, or one passed case."""
+    """Return the result as JUnit XML: one suite per file, with one case per broken promise, or one passed case."""
     root = Element("testsuites", name="headwater contract check")
     for each in files:
         suite = SubElement(
@@ -67,7 +67,10 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
 
 
 def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
-    """Return the result as SARIF. A result points to the line of the file that names the column."""
+    """Return the result as SARIF; each finding points to the line of the file that names the column.
+
+    version: version of Headwater.
+    """
     results, kinds = [], dict[str, None]()
     for each in files:
         for found in each.breaks:

@@ -1,4 +1,4 @@
-"""A declaration with resolved names and steps. No I/O."""
+"""Resolve the names and steps of a declaration, without I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from headwater.lineage.names.dataset_name import Name, split_location
 
 _DIRECT: Sequence[How] = get_args(How)[:3]
 READERS = "declared"
-"""Namespace of datasets that represent readers without outputs."""
+"""Namespace of the datasets that represent jobs without outputs, which only read."""
 
 
 class ResolvedStep(NamedTuple):
-    """A step from a column or a whole dataset."""
+    """A transformation from a column, or from a whole dataset if `column` is None."""
 
     source: Name
     column: str | None
@@ -33,12 +33,12 @@ class ResolvedStep(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """DIRECT or INDIRECT."""
+        """The type of the transformation: DIRECT or INDIRECT."""
         return "DIRECT" if self.how in _DIRECT else "INDIRECT"
 
 
 class ResolvedOutput(NamedTuple):
-    """An output: its columns with their steps, and the steps into all columns."""
+    """An output. columns: maps each column to the steps into it. every: the steps into all columns."""
 
     dataset: Name
     columns: dict[str, list[ResolvedStep]]
@@ -46,7 +46,7 @@ class ResolvedOutput(NamedTuple):
 
 
 class ResolvedJob(NamedTuple):
-    """A declared job. inputs: all datasets that it reads."""
+    """A declared job. inputs: all datasets that the job reads."""
 
     name: Name
     inputs: list[Name]
@@ -57,7 +57,7 @@ class ResolvedJob(NamedTuple):
 
 
 class ResolvedDataset(NamedTuple):
-    """A declared dataset."""
+    """A declared dataset with its name, the entry in the file, and its owners."""
 
     name: Name
     declared: DeclaredDataset
@@ -73,7 +73,10 @@ class Declaration(NamedTuple):
 
 
 def resolve_declaration(declared: DeclarationFile, name: str) -> Declaration:
-    """Return the declaration of a file. name: used if the file has no name. Raises WrongSetting."""
+    """Return the declaration of a file; raises WrongSetting if a name is ambiguous, repeated or incomplete.
+
+    name: name of the declaration if the file does not contain one.
+    """
     name = declared.name or name
     namespaces = _Namespaces(declared.namespace, name)
     jobs = [_resolve_job(each, declared.owners, namespaces) for each in declared.jobs]
@@ -94,7 +97,10 @@ class _Namespaces(NamedTuple):
     declaration: str
 
     def dataset_at(self, place: DeclaredPlace) -> Name:
-        """Return the dataset of a place, by its own namespace, its address, or the file's namespace."""
+        """Return the name of a dataset: with its own namespace, split from its address, or with the file's namespace.
+
+        Raises WrongSetting if there is no namespace.
+        """
         if place.namespace is not None:
             return Name(place.namespace, place.dataset)
         location = split_location(place.dataset)
@@ -150,7 +156,7 @@ def _resolve_steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) ->
 
 
 def _reader_output(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
-    """Return the dataset that represents a reader, with a column for each column it reads."""
+    """Return the dataset that represents a job without outputs, with a column for each column that the job reads."""
     columns: dict[str, list[ResolvedStep]] = {}
     for dataset, column in read:
         if column is not None:

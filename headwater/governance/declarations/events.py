@@ -1,6 +1,6 @@
-"""OpenLineage events that activate and withdraw declarations, and the record of active ones. No I/O.
+"""Build OpenLineage events that activate and withdraw declarations, and read the active declarations. No I/O.
 
-The lake stores active declarations as a facet of one job for each declaration. So any machine can withdraw a
+The lake stores each active declaration as a facet of a job of its own. Therefore, any machine can withdraw a
 declaration, and an unchanged declaration sends no events.
 """
 
@@ -46,7 +46,10 @@ Json = dict[str, Any]
 
 
 class LedgerEntry(msgspec.Struct, frozen=True):
-    """A declared job or dataset. digest: of its event. facets: names of the declared facets of a dataset."""
+    """A declared job or dataset.
+
+    digest: hash of the event without its time. facets: names of the declared facets of a dataset.
+    """
 
     namespace: str
     name: str
@@ -55,12 +58,15 @@ class LedgerEntry(msgspec.Struct, frozen=True):
 
     @property
     def entity_name(self) -> Name:
-        """Its job or dataset name."""
+        """The name of the job or dataset."""
         return Name(self.namespace, self.name)
 
 
 class ActiveDeclaration(msgspec.Struct, frozen=True):
-    """An active declaration. collection: the name of its folder, empty without one."""
+    """An active declaration.
+
+    collection: name of the folder with the declaration, or empty. since: time at which it became active.
+    """
 
     declaration: str
     collection: str = ""
@@ -70,12 +76,15 @@ class ActiveDeclaration(msgspec.Struct, frozen=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether it is active, which means not withdrawn."""
+        """Whether the declaration is active; a withdrawn declaration has no jobs and datasets."""
         return bool(self.jobs or self.datasets)
 
 
 def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
-    """Return active declarations by name from items of the question `facets`. Other jobs of that name are ignored."""
+    """Return the active declarations by name. facets: items of the answer to the question `facets`.
+
+    Ignores items that have the name of the facet but do not contain a declaration.
+    """
     found = {}
     for item in facets:
         try:
@@ -88,7 +97,10 @@ def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
 
 
 def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclaration]) -> None:
-    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other."""
+    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other.
+
+    wanted: the declarations to activate. known: the active declarations by name.
+    """
     holders: dict[Name, str] = {}
     names: set[str] = set()
     for each in wanted:
@@ -113,7 +125,11 @@ def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> di
 
 
 def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, collection: str, time: str) -> list[Json]:
-    """Return the events that activate a declaration, the ledger's event last; none if it is unchanged."""
+    """Return the events that activate a declaration, or an empty list if it is unchanged.
+
+    The last event stores the active declaration. known: the declaration as it is active now, or None.
+    time: in the format of events.
+    """
     before = known or ActiveDeclaration(wanted.name)
     jobs = [LedgerEntry(*each.name.parts, digest_of(job_event(each, ""))) for each in wanted.jobs]
     datasets = [
@@ -173,7 +189,7 @@ class FacetVersion(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The facet's `_schemaURL`."""
+        """The value of the facet's member `_schemaURL`."""
         return f"{_SPEC}/facets/{self.version}/{self.name}.json#/$defs/{self.name}"
 
 
@@ -257,7 +273,7 @@ def dataset_facets(dataset: ResolvedDataset) -> dict[str, Json]:
 
 
 def digest_of(event: Any) -> str:
-    """Return a digest of an event, which must not contain its time."""
+    """Return a hash of an event; the event must not contain its time, so that equal declarations have equal hashes."""
     return sha256(msgspec.json.encode(event, order="deterministic")).hexdigest()[:16]
 
 
@@ -270,7 +286,7 @@ def _lineage_facet(output: ResolvedOutput) -> Json:
 
 
 def _input_fields(steps: Sequence[ResolvedStep]) -> list[Json]:
-    """Return the input fields of a column. Sources without a column are omitted here; they are inputs of the job."""
+    """Return the input fields of a column, without whole datasets as sources, which are only inputs of the job."""
     return [
         {
             **step.source.shown,
@@ -297,7 +313,7 @@ def _owner_and_description_facets(
 
 
 def _deleted_facets(facet_names: Iterable[str]) -> dict[str, Json]:
-    """Return facets that delete declared ones. An empty list removes the tags of a producer."""
+    """Return facets that delete declared facets; an empty list of tags deletes the tags of this producer."""
     listed = {name: _versioned_facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
     listed["tags"] = _versioned_facet(_DATASET_TAGS, tags=[])
     return {name: listed[name] for name in facet_names if name in listed}

@@ -1,4 +1,4 @@
-"""The YAML file of a declaration. Errors name file, line, cause and fix."""
+"""Read the YAML file of a declaration; error messages contain file, line, cause and fix."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -44,21 +44,25 @@ def _as_list(value: Any) -> Any:
 
 
 def _parse_steps(value: Any) -> Any:
-    """Parse the short forms of steps: texts are sources of one step."""
+    """Parse the short form of steps: all texts in the list together are the sources of one step."""
     listed = _as_list(value)
     short = [each for each in listed if isinstance(each, str)]
     return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
 
 
 class DeclaredPlace(_Part):
-    """A dataset. namespace: by default that of the file, or the first part of an address such as `s3://lake/a`."""
+    """A dataset.
+
+    namespace: default is the first part of `dataset` if this is an address such as `s3://lake/a`, otherwise the
+    namespace of the file.
+    """
 
     dataset: Text
     namespace: Text | None = None
 
 
 class DeclaredSource(DeclaredPlace):
-    """A column of a dataset, or the whole dataset."""
+    """A column of a dataset, or the whole dataset if `column` is None."""
 
     column: Column | None = None
 
@@ -68,7 +72,10 @@ Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_parse_source
 
 
 class DeclaredStep(_Part):
-    """A step. how: by default TRANSFORMATION if the step masks or has a description, else IDENTITY."""
+    """A transformation from one or more sources.
+
+    how: default is TRANSFORMATION if the step masks or has a description, otherwise IDENTITY.
+    """
 
     from_: Annotated[Sources, Field(alias="from", min_length=1)]
     how: How | None = None
@@ -90,7 +97,8 @@ Steps = Annotated[list[DeclaredStep], BeforeValidator(_parse_steps)]
 class DeclaredOutput(DeclaredPlace):
     """An output of a job.
 
-    columns: steps of each column, empty if no column feeds it. every: steps into all columns.
+    columns: maps each column to the steps into it; the list is empty for a column without sources.
+    every: the steps into all columns.
     """
 
     columns: dict[Column, Steps] = {}
@@ -103,7 +111,7 @@ Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_parse_datase
 class DeclaredJob(_Part):
     """A job that sends no events itself.
 
-    inputs: datasets that it reads, with unknown columns. reads: columns that a reader without outputs reads.
+    inputs: datasets that the job reads, if the columns are unknown. reads: columns that a job without outputs reads.
     """
 
     name: Text
@@ -135,7 +143,10 @@ class DeclaredDataset(DeclaredPlace):
 
 
 class DeclarationFile(_Part):
-    """A file whose jobs and datasets are declared and withdrawn together. owners: default for jobs and datasets."""
+    """A file; its jobs and datasets are declared and withdrawn together.
+
+    namespace: default for datasets. owners: default for jobs and datasets.
+    """
 
     version: Literal["1"] = "1"
     name: DeclarationName | None = None
@@ -146,7 +157,7 @@ class DeclarationFile(_Part):
 
 
 def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
-    """Parse a file. Raises WrongSetting with line, cause and fix."""
+    """Parse a file; raises WrongSetting with line, cause and fix if it is invalid."""
     read = read_yaml_lines(text, file)
     if not isinstance(read.value, dict) or "version" not in read.value:
         raise WrongSetting(
@@ -162,7 +173,7 @@ def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
 
 
 _MAX_ERRORS = 5
-"""Maximum number of reported errors; later ones are mostly consequences."""
+"""Maximum number of reported errors; later errors are usually consequences of the first ones."""
 
 _FIXES = {
     "missing": "Add it.",
@@ -186,7 +197,7 @@ def _format_error(file: str, read: YamlText, error: Any) -> str:
 
 
 def _valid_keys_text(path: Iterable[Any]) -> str:
-    """Return the valid keys at the place of an unknown one."""
+    """Return the valid keys at a path in the file, separated by commas."""
     model: type[BaseModel] = DeclarationFile
     for step in path:
         model = _PARTS.get((model, step), model)

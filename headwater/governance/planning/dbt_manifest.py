@@ -1,4 +1,4 @@
-"""The tables of a dbt project after a change, from its manifest, in dbt's build order. No I/O."""
+"""Apply the manifest of a dbt project to a planned schema, in dbt's build order. No I/O."""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -22,10 +22,10 @@ def is_manifest(value: Any) -> bool:
 
 
 def apply_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str) -> None:
-    """Replace tables in a schema by the models of a manifest; unknown tables are new.
+    """Replace the tables in a schema with the models of a manifest, and add models without a table as new tables.
 
-    Columns of models without compiled code are known only from an enforced contract. `dbt compile` writes compiled
-    code.
+    A model's columns come from its enforced contract or from its compiled code, which `dbt compile` writes. Without
+    both, they are unknown. file: name of the manifest, for error messages.
     """
     dialect = dialect_of(manifest)
     nodes = {
@@ -71,7 +71,10 @@ def _apply_node(key: str, node: Mapping[str, Any], dialect: str, schema: Planned
 def _planned_columns(
     node: Mapping[str, Any], config: Mapping[str, Any], dialect: str, schema: PlannedSchema
 ) -> tuple[list[PlannedColumn] | None, str | None]:
-    """Return the columns of a model: from its enforced contract, which dbt verifies, else from its compiled code."""
+    """Return the columns of a model and None, or None and the reason why the columns are unknown.
+
+    The columns come from the model's enforced contract, which dbt verifies, or without one from its compiled code.
+    """
     written = node.get("columns")
     contract = config.get("contract") or node.get("contract")
     if isinstance(contract, dict) and contract.get("enforced") and isinstance(written, dict):

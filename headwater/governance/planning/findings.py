@@ -1,4 +1,4 @@
-"""Effects of planned changes: affected columns, jobs, consumers and contracts."""
+"""Find the effects of planned changes: affected columns, jobs, consumers and contracts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -29,9 +29,9 @@ Outcome = Literal["breaks", "may break", "safe", "not known"]
 
 
 class AffectedColumn(NamedTuple):
-    """A downstream column; null for an output without column lineage.
+    """An affected downstream column; `column` is None for an output without column lineage.
 
-    display_name: of the dataset, None if it equals the canonical name.
+    display_name: the display name of the dataset, or None if it equals the canonical name.
     """
 
     namespace: str
@@ -41,11 +41,11 @@ class AffectedColumn(NamedTuple):
 
 
 class PlanFinding(NamedTuple):
-    """A change with its outcome and everything that it affects. note: the reason if it affects nothing known.
+    """A change with its outcome and its known effects. before, after: types, or the new name.
 
-    presumed_retired: the jobs among `jobs` that are presumed retired
-    (docs/reference/lineage.md, rule 6.12); they come last.
-    display_name: of the dataset, None if it equals the canonical name.
+    note: reason for the outcome, or None. presumed_retired: the jobs in `jobs` that are presumed retired
+    (docs/reference/lineage.md, rule 6.12); they come last in `jobs`.
+    display_name: the display name of the dataset, or None if it equals the canonical name.
     """
 
     outcome: Outcome
@@ -71,7 +71,10 @@ def plan_findings(
     contracts: Sequence[PromisedColumns],
     dialect: str | None,
 ) -> Iterator[PlanFinding]:
-    """Yield the effect of each change. Changes without an effect, such as another spelling of a type, are omitted."""
+    """Yield one finding for each change, without changes that only spell a type differently.
+
+    contracts: the promised columns of known contracts. dialect: SQL dialect of the new types.
+    """
     for change in changes:
         if change.kind == "retype_column" and is_same_type(change.before, change.after, dialect):
             continue
@@ -157,7 +160,10 @@ def _finding_for_change(
 def _outcome_without_impact(
     change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]
 ) -> tuple[Outcome, str | None]:
-    """Return outcome and note if no affected column, job, consumer or contract is known."""
+    """Return outcome and note of a change that affects no known column, job, consumer or contract.
+
+    own: verdicts of the changed columns. stops: outputs without column lineage that the table feeds.
+    """
     if change.kind == "not_understood":
         return "may break", change.why
     if stops:
@@ -179,7 +185,7 @@ def _ask_impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
 
 
 def _declared_consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
-    """Return the declared consumers of downstream columns."""
+    """Return the names of the declared consumers of these columns."""
     affected = {(each.namespace, each.dataset, (each.column or "").casefold()) for each in columns}
     return {
         name
@@ -199,7 +205,7 @@ def _job_text(job: Any) -> str:
 
 
 def is_same_type(before: str | None, after: str | None, dialect: str | None) -> bool:
-    """Return whether two types are equal, as far as they can be parsed. dialect: of the second type."""
+    """Return whether two types are equal; if one cannot be parsed, compares the texts. dialect: of the second type."""
     one, other = _parse_type(before, None), _parse_type(after, dialect)
     if one is None or other is None:
         return before is not None and after is not None and _normalise_type(before) == _normalise_type(after)
@@ -209,7 +215,7 @@ def is_same_type(before: str | None, after: str | None, dialect: str | None) -> 
 
 
 def is_wider_type(before: str | None, after: str | None, dialect: str | None) -> bool:
-    """Return whether the second type can store every value of the first: more digits, a longer text."""
+    """Return whether the second type is larger and can store every value of the first. dialect: of the second type."""
     one, other = _parse_type(before, None), _parse_type(after, dialect)
     if one is None or other is None:
         return False
@@ -228,7 +234,7 @@ def is_wider_type(before: str | None, after: str | None, dialect: str | None) ->
 
 @lru_cache(4_096)
 def _parse_type(text: str | None, dialect: str | None) -> exp.DataType | None:
-    """Parse a type, in an unknown dialect by the first dialect that accepts it."""
+    """Parse a type in its dialect, or in the first other dialect that accepts it; None if no dialect accepts it."""
     if text is None:
         return None
     text = _SYNONYMS.get(text.strip().upper(), text)

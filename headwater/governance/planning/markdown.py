@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def plan_markdown(findings: Sequence[PlanFinding]) -> str:
-    """Return a summary, one row for each change, and details of its effects."""
+    """Return a summary of a plan, a table with one row per change, and the details of each change's effects."""
     counts = Counter(each.outcome for each in findings)
     summary = ", ".join(f"{counts[outcome]} {mark}" for outcome, mark in _MARKS.items() if counts[outcome])
     lines = ["## Impact of this change", "", summary or "This change affects no known table.", ""]
@@ -44,7 +44,7 @@ def change_text(finding: PlanFinding) -> str:
 
 
 def column_text(column: AffectedColumn) -> str:
-    """Return a column as `DATASET#COLUMN`, by display name; a dataset alone if it is written without column lineage."""
+    """Return a column as `DATASET#COLUMN`, or only the dataset if the column is None, by display name."""
     return (column.display_name or column.dataset) + (f"#{column.column}" if column.column else "")
 
 

@@ -1,4 +1,4 @@
-"""Columns of a SQL query: names, and types if they are certain. No I/O."""
+"""Find the columns of a SQL query: their names, and their types if these are certain. No I/O."""
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -8,13 +8,13 @@ from sqlglot.schema import MappingSchema
 from headwater.governance.planning.schema import PlannedColumn, PlannedSchema
 
 MAX_PARTS, MAX_DEPTH = 20_000, 300
-"""Limits of a query whose columns are resolved. The cost of name resolution grows with the square of nesting."""
+"""Largest query for name resolution: syntax nodes and levels. The cost grows with the square of the levels."""
 Selected = tuple[list[PlannedColumn] | None, str | None]
-"""Columns, or the reason why they are unknown."""
+"""The columns and None, or None and the reason why the columns are unknown."""
 
 
 def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Selected:
-    """Return the columns of a query. `*` means the columns that its tables have at that point."""
+    """Return the columns of a query. `*` stands for the columns that its tables have in `schema`."""
     if _is_too_large(query):
         return (
             None,
@@ -54,7 +54,11 @@ def _is_too_large(query: exp.Expr) -> bool:
 
 
 class _KnownTables:
-    """The tables of a query under generated short names, and the spelling of their columns."""
+    """The known tables of a query.
+
+    short: maps table names to generated short names. mapping: maps short names to columns, for sqlglot. types: maps
+    short name and column to the type. spelt: maps case-folded columns to their spelling.
+    """
 
     def __init__(self) -> None:
         self.mapping: dict[str, object] = {}
@@ -84,7 +88,7 @@ def _known_tables_of(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTabl
 
 
 def _with_short_names(query: exp.Expr, known: _KnownTables) -> exp.Expr:
-    """Replace table names by short names and lower-case columns, so that case rules of dialects do not matter."""
+    """Replace table names with short names and fold the case of all names, so that dialects do not matter."""
     for table in [*query.find_all(exp.Table)]:
         short = known.short.get(table_name_of(table).casefold())
         if short and not table.find_ancestor(exp.Into):
@@ -103,7 +107,7 @@ def _with_short_names(query: exp.Expr, known: _KnownTables) -> exp.Expr:
 
 
 def _type_of_selected(selected: exp.Expr, known: _KnownTables) -> str | None:
-    """Return the type from a CAST, or of a column that is selected directly."""
+    """Return the type of a selected CAST or column; None for other expressions and unknown types."""
     inner = selected.unalias()
     if isinstance(inner, exp.Cast) and isinstance(inner.to, exp.DataType):
         return inner.to.sql()

@@ -1,6 +1,6 @@
-"""Tables before and after a change. Their differences are the planned changes.
+"""Compare tables before and after a change; their differences are the planned changes.
 
-The tables before the change come from answers to questions, which resolve their names. No I/O.
+The tables before the change come from answers to questions, which also resolve table names. No I/O.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +15,9 @@ ChangeKind = Literal["drop_column", "rename_column", "retype_column", "drop_tabl
 
 
 class PresentTable(NamedTuple):
-    """A known table. columns: types by name, None if no event reported the type.
+    """A table that exists now. columns: maps each column to its type, or None if no event reported the type.
 
-    display_name: None if it equals the canonical name.
+    display_name: the display name of the dataset, or None if it equals the canonical name.
     """
 
     namespace: str
@@ -27,9 +27,10 @@ class PresentTable(NamedTuple):
 
 
 class PlannedChange(NamedTuple):
-    """A change. before, after: types, or the new name. why: the reason if the change is not understood.
+    """A change of a table or a column.
 
-    table: None if the table is unknown.
+    table_name: name of the table in the change. table: the current table, or None if it is unknown.
+    before, after: the types of a column, or in `after` the new name. why: the reason if the effect is unknown.
     """
 
     kind: ChangeKind
@@ -44,7 +45,7 @@ class PlannedChange(NamedTuple):
 class PlannedColumn(NamedTuple):
     """A column after the change.
 
-    current: its current name, None if it is new. type: None if the change does not contain it.
+    current: the current name of the column, or None if it is new. type: None if the change does not contain the type.
     """
 
     name: str
@@ -54,7 +55,10 @@ class PlannedColumn(NamedTuple):
 
 @dataclass
 class PlannedTable:
-    """A table after the change. current: the current table, None if it is new. columns: None if unknown."""
+    """A table after the change. current: the table as it is now, or None if the table is new.
+
+    columns: the columns after the change, or None if they are unknown. why: the reason if they are unknown.
+    """
 
     table_name: str
     current: PresentTable | None
@@ -62,18 +66,18 @@ class PlannedTable:
     why: str | None = None
 
     def column_position(self, name: str) -> int | None:
-        """Return the position of a column, without case."""
+        """Return the index of a column, or None if there is no such column; ignores case."""
         wanted = name.casefold()
         return next((at for at, each in enumerate(self.columns or ()) if each.name.casefold() == wanted), None)
 
 
 Lookup = Callable[[str], PresentTable | None]
-"""Returns a table by its name in a change, None if it is unknown."""
+"""Returns the current table for a name in a change, or None if the table is unknown."""
 
 
 @dataclass
 class PlannedSchema:
-    """All tables of a change, updated statement by statement. Names are compared without case."""
+    """All tables of a change; each statement updates them. Ignores the case of names. look: finds current tables."""
 
     look: Lookup
     _tables: dict[str, PlannedTable | None] = field(default_factory=dict)
@@ -83,7 +87,7 @@ class PlannedSchema:
     _made: set[str] = field(default_factory=set)
 
     def current_table(self, table_name: str) -> PresentTable | None:
-        """Return the current table."""
+        """Return the table as it is before the change, or None if it is unknown."""
         key = table_name.casefold()
         if key not in self._present:
             self._present[key] = self.look(table_name)
@@ -116,7 +120,7 @@ class PlannedSchema:
             self._tables[new.casefold()] = table
 
     def rename_in_schema(self, table_name: str, new: str) -> None:
-        """Rename a table within its schema, unless the new name contains one; record an unknown table."""
+        """Rename a table within its schema, or to a name with a schema; if the table is unknown, record the change."""
         before = table_name.rpartition(".")[0]
         if self.planned_table(table_name) is None:
             self._unresolved.append(PlannedChange("rename_table", table_name, None, after=new))
@@ -124,7 +128,7 @@ class PlannedSchema:
             self.rename_table(table_name, new if "." in new or not before else f"{before}.{new}")
 
     def drop_column(self, table_name: str, column: str) -> None:
-        """Drop a column; record an unknown column."""
+        """Drop a column; if the column is unknown, record the change."""
         table = self.planned_table(table_name)
         at = table.column_position(column) if table else None
         if table is None or table.columns is None or at is None:
@@ -143,7 +147,7 @@ class PlannedSchema:
     def change_column(
         self, table_name: str, column: str, *, rename: str | None = None, kind: str | None = None
     ) -> None:
-        """Rename a column, change its type, or both; record an unknown column."""
+        """Rename a column, change its type (`kind`), or both; if the column is unknown, record the change."""
         table = self.planned_table(table_name)
         at = table.column_position(column) if table else None
         if table is None or table.columns is None or at is None:
@@ -158,14 +162,14 @@ class PlannedSchema:
 
     @staticmethod
     def _current_table(table: PlannedTable | None, column: str) -> PresentTable | None:
-        """Return the current table, if questions may know a column that its list lacks."""
+        """Return the current table if the column may exist in it; None if the change has already removed the column."""
         if table is None or table.current is None:
             return None
         is_gone = any(each.casefold() == column.casefold() for each in table.current.columns)
         return None if is_gone else table.current
 
     def create_table(self, table_name: str, columns: list[PlannedColumn] | None, reason: str | None = None) -> None:
-        """Create or replace a table. reason: the reason if its columns are unknown."""
+        """Create or replace a table. columns: None if they are unknown. reason: why the columns are unknown."""
         self._load_table(table_name)
         self._made.add(table_name.casefold())
         self._tables[table_name.casefold()] = PlannedTable(table_name, None, columns, reason)
@@ -175,7 +179,7 @@ class PlannedSchema:
         return self.planned_table(table_name) is not None
 
     def record_unreadable(self, table_name: str, reason: str) -> None:
-        """Record a statement that may change a table in an unknown way."""
+        """Record a statement that may change a table in an unknown way. table_name: empty if the table is unknown."""
         self._unresolved.append(
             PlannedChange(
                 "not_understood", table_name, self.current_table(table_name) if table_name else None, why=reason
@@ -183,7 +187,7 @@ class PlannedSchema:
         )
 
     def changes(self) -> list[PlannedChange]:
-        """Return the differences by table, in order of first mention."""
+        """Return the changes by table, in the order in which statements mention the tables, then unresolved changes."""
         return [*(change for key in [*self._tables] for change in self._changes_of_table(key)), *self._unresolved]
 
     def _load_table(self, table_name: str) -> None:
@@ -210,7 +214,7 @@ class PlannedSchema:
 
 
 def sibling_path(path: str, name: str) -> str:
-    """Return a name within the struct of a column: `address.town` for `town` and `address.city`."""
+    """Return the path of `name` in the same struct as `path`: `address.town` for `address.city` and `town`."""
     around = path.rpartition(".")[0]
     return f"{around}.{name}" if around and "." not in name else name
 
@@ -237,7 +241,7 @@ def _column_changes(table_name: str, now: PresentTable, then: PlannedTable) -> I
 
 
 def _has_other_type(before: str | None, after: str | None) -> bool:
-    """Return whether a type differs. If the current type is unknown, any given type differs."""
+    """Return whether the new type differs from the current type; any new type differs from an unknown type."""
     return after is not None and (before is None or _unquoted_type(before) != _unquoted_type(after))
 
 
@@ -260,20 +264,20 @@ Ask = Callable[[str, Mapping[str, str]], Any]
 
 
 def is_unknown_name_error(error: HeadwaterError) -> bool:
-    """Return whether a question failed because the name is unknown."""
+    """Return whether a question failed because Headwater does not know a name."""
     return isinstance(error, NotKnown) or (isinstance(error, ServerRefusal) and "nearest" in error.body)
 
 
 class PresentTables:
-    """Known facts of tables, each requested once."""
+    """The current tables and their readers; the facts of each table are requested only once."""
 
     def __init__(self, ask: Ask, namespace: str | None):
-        """namespace: default for names without one."""
+        """namespace: default for names without a namespace, or None."""
         self._ask, self._namespace = ask, namespace
         self._answers: dict[tuple[str | None, str], Any] = {}
 
     def find_table(self, table_name: str) -> PresentTable | None:
-        """Return a table by its name in a change.
+        """Return the current table for a name in a change, or None if it is unknown.
 
         The name is tried as written, in lower and upper case, without its catalog, and as an address.
         """
@@ -288,17 +292,17 @@ class PresentTables:
         return None
 
     def verdicts(self, namespace: str | None, dataset: str) -> list[Any] | None:
-        """Return the verdict of each column of a dataset, None if the dataset is unknown."""
+        """Return the items of the question `unused`, one per column of a dataset; None if the dataset is unknown."""
         answer = self._ask_unused(namespace, dataset)
         return None if answer is None else answer["items"]
 
     def readers(self, namespace: str | None, dataset: str) -> list[Any]:
-        """Return the jobs that read a dataset, none if it is unknown."""
+        """Return the jobs that read a dataset; an empty list if the dataset is unknown."""
         answer = self._ask_unused(namespace, dataset)
         return [] if answer is None else [job for each in answer["readers"] for job in each["jobs"]]
 
     def presumed_retired(self, namespace: str | None, dataset: str) -> list[Any]:
-        """Return the readers that are presumed retired."""
+        """Return the jobs that read a dataset and are presumed retired."""
         answer = self._ask_unused(namespace, dataset)
         found = [] if answer is None else answer["readers"]
         return [job for each in found for job in each.get("presumed_retired", ())]
@@ -318,7 +322,7 @@ class PresentTables:
         return self._answers[key]
 
     def _to_present_table(self, namespace: str | None, table_name: str, verdicts: list[Any]) -> PresentTable:
-        """Return a table with its columns, from schemas, lineage and SQL, and their types."""
+        """Return a table with its columns and their types; the columns come from verdicts and from lineage and SQL."""
         asked = {"dataset": table_name} | ({"namespace": namespace} if namespace else {})
         found = self._ask("contract", asked)
         types = {each["name"]: each["type"] for each in found["columns"]}
@@ -331,9 +335,9 @@ class PresentTables:
         return PresentTable(named["namespace"], named["dataset"], columns, named.get("display_name"))
 
     def _columns_in_lineage(self, table: Any) -> list[str]:
-        """Return the columns that lineage or SQL of newest executions names.
+        """Return the columns of a table that lineage or SQL of the newest executions names.
 
-        Lists of documented columns lack some of them.
+        The verdicts may lack some of these columns.
         """
         asked = {"namespace": table["namespace"], "dataset": table["dataset"]}
         asked |= {"depth": "1", "mode": "any", "view": "newest", "limit": MAX_ITEMS}
@@ -344,5 +348,5 @@ class PresentTables:
 
 
 def _without_catalog(table_name: str) -> str:
-    """Return the end of a path for a name with a catalog: `catalog.silver.orders` may be the folder `silver/orders`."""
+    """Return the last two parts of a name as a path: `catalog.silver.orders` may be the folder `silver/orders`."""
     return table_name if "/" in table_name else "/".join(table_name.split(".")[-2:])

@@ -1,4 +1,4 @@
-"""Applies SQL to a planned schema: ALTER, DROP, CREATE and SELECT INTO, statement by statement. No I/O."""
+"""Apply SQL to a planned schema, statement by statement: ALTER, DROP, CREATE and SELECT INTO. No I/O."""
 
 import logging
 import re
@@ -27,7 +27,10 @@ _BARE_PROCEDURE = re.compile(r"^(\s*)(sp_rename\b)", re.IGNORECASE | re.MULTILIN
 
 
 def apply_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
-    """Apply statements to a schema. Raises WrongSetting for text that is not SQL of the dialect."""
+    """Apply SQL statements to a schema; raises WrongSetting if the text is too long or is not SQL of the dialect.
+
+    file: name of the file, for error messages.
+    """
     if len(text) > MAX_CHARACTERS:
         raise WrongSetting(f"{file} has {len(text):,} characters. Split it: the limit is {MAX_CHARACTERS:,}.")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # the answer lists unsupported statements
@@ -45,7 +48,7 @@ def apply_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None
 
 
 def _apply_readable_statements(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
-    """Apply the statements that can be parsed, and record the others."""
+    """Apply the statements that can be parsed, and record all other statements as not understood."""
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
     except SqlglotError as error:
@@ -111,7 +114,7 @@ _WITHOUT_COLUMNS = frozenset({
     "INDEX", "SCHEMA", "DATABASE", "FUNCTION", "MACRO", "PROCEDURE", "SEQUENCE", "ROLE", "USER", "TRIGGER",
     "STATISTICS",
 })  # fmt: skip
-"""Objects of CREATE and DROP without effect on tables. (DROP SCHEMA and DATABASE drop tables.)"""
+"""Objects that CREATE and DROP statements can name without changing tables, except DROP SCHEMA and DATABASE."""
 
 _KEEPS_SCHEMA = re.compile(
     r"""\s*(?:ICEBERG\s+)?(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?\S+\s+(?:
@@ -151,7 +154,7 @@ def _apply_block(statement: exp.IfBlock | exp.Block, dialect: str, schema: Plann
 
 
 def _statements_in_block(block: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the statements of a T-SQL block. Each may run, because the result of the condition is unknown."""
+    """Yield all statements of a T-SQL block, because the result of its condition is unknown."""
     for name, value in block.args.items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, exp.Expr) and not (isinstance(block, exp.IfBlock) and name == "this"):
@@ -186,7 +189,10 @@ def _shortened_text(text: str) -> str:
 
 
 def _apply_command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> None:
-    """Apply forms that the parser does not support: columns to drop without parentheses, types of nested columns."""
+    """Apply a statement that the parser does not support, or record it as not understood.
+
+    Two forms are applied: a list of columns to drop without parentheses, and the type of a nested column.
+    """
     rest = _command_text(statement)
     text = f"{statement.this} {rest}"
     listed = _LISTED_DROP.sub(r"\1COLUMNS\2(\3)", _BLOCK_END.sub("", text) if dialect == "tsql" else text)
@@ -204,7 +210,7 @@ def _apply_command(statement: exp.Command, dialect: str, schema: PlannedSchema) 
 
 
 def _table_in(text: str) -> str:
-    """Return the table of a statement that cannot be parsed, if its words show it."""
+    """Return the table name in a statement that cannot be parsed; empty if the statement does not show the name."""
     found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
     return _unquote(found[1]) if found else ""
 
@@ -273,7 +279,7 @@ def _add_columns(table_name: str, action: exp.Expr, dialect: str, schema: Planne
 
 
 def _change_column(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
-    """Rename a column or change its type. Other changes, such as a default, do not change the schema."""
+    """Rename a column or change its type; ignore other changes, such as a default, which do not change the schema."""
     path, kind = column_path(action.this), action.args.get("dtype")
     new = action.args.get("to") or action.args.get("rename_to")
     if kind is not None or new is not None:
@@ -304,7 +310,7 @@ _KEEPS_COLUMNS = (
 
 
 def column_path(column: exp.Expr) -> str:
-    """Return a column with its parent columns: `address.city`."""
+    """Return the path of a column with its parent columns, such as `address.city`."""
     if isinstance(column, exp.Column):
         return ".".join(part.name for part in column.parts)
     if isinstance(column, exp.Dot):
@@ -355,7 +361,7 @@ def _defined_columns(listed: list[exp.Expr], dialect: str) -> Iterator[PlannedCo
 
 
 def _nested_columns(listed: list[exp.Expr], around: str, dialect: str) -> Iterator[PlannedColumn]:
-    """Yield the fields of structs by their paths."""
+    """Yield the fields of struct columns, with paths such as `address.city` as names."""
     for each in listed:
         kind = each.args.get("kind") if isinstance(each, exp.ColumnDef) else None
         if isinstance(kind, exp.DataType) and kind.is_type(exp.DType.STRUCT):
@@ -386,6 +392,6 @@ def _apply_execute(statement: exp.Execute, dialect: str, schema: PlannedSchema) 
 
 
 def _argument_text(argument: exp.Expr) -> str:
-    """Return the text of an argument, also of `@objname = 'a'` and `N'a'`."""
+    """Return the value of an argument of a procedure; forms such as `@objname = 'a'` and `N'a'` return `a`."""
     value = argument.expression if isinstance(argument, exp.EQ) else argument
     return value.name or value.sql()

@@ -1,4 +1,7 @@
-"""YAML that a plan reads: lists of changes, and data contracts (ODCS), as the new schema or as promises. No I/O."""
+"""Read the YAML files of a plan. No I/O.
+
+A file is a list of changes, or a data contract (ODCS), which is either the new schema or a set of promises.
+"""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
@@ -56,7 +59,7 @@ _FORMS = (
 
 
 def apply_yaml(text: bytes, schema: PlannedSchema, file: str) -> None:
-    """Apply a contract or a list of changes to a schema. Raises WrongSetting with the line of an error."""
+    """Apply a contract or a list of changes to a schema; raises WrongSetting with the line if the file is invalid."""
     read = read_yaml_lines(text, file)
     value = read.value
     if isinstance(value, dict) and value.get("kind") == "DataContract":
@@ -103,26 +106,30 @@ def _is_named(member: Any) -> bool:
 
 
 def _column_of_property(member: dict[str, Any]) -> PlannedColumn:
-    """Return a column of a contract. Logical types are ignored, because they are not types of the table."""
+    """Return a column of a contract with its physical type; the logical type is not a type of the table."""
     kind = member.get("physicalType")
     return PlannedColumn(member.get("physicalName") or member["name"], kind if isinstance(kind, str) else None, None)
 
 
 class PromisedColumns(NamedTuple):
-    """A contract: its id or file, and the case-folded columns that it promises for each table."""
+    """The promises of a contract. name: the contract's id, name or file.
+
+    columns: maps namespace and name of each dataset to the case-folded columns that the contract promises.
+    """
 
     name: str
     columns: dict[tuple[str, str], frozenset[str]]
 
     def has_promise(self, namespace: str, dataset: str, column: str | None) -> bool:
-        """Return whether the contract promises a column, or with None anything about the dataset."""
+        """Return whether the contract promises a column, or if `column` is None, anything about the dataset."""
         promised = self.columns.get((namespace, dataset))
         return promised is not None and (column is None or column.casefold() in promised)
 
 
 def read_promised_columns(files: Iterable[tuple[str, bytes]], look: Lookup) -> list[PromisedColumns]:
-    """Return the contracts among YAML files. Other files are ignored.
+    """Return the promises of the contracts among the YAML files, and ignore all other files.
 
+    files: pairs of name and content. look: finds the table of a contract.
     Raises WrongSetting for a contract that does not follow the standard, because it would promise nothing.
     """
     return [found for file, text in files if (found := _promised_columns(file, text, look)) is not None]
@@ -143,7 +150,7 @@ def _promised_columns(file: str, text: bytes, look: Lookup) -> PromisedColumns |
 
 
 def contract_table_name(table: Any) -> str | None:
-    """Return the name of a contract's table for questions; None if it has no name or is not a table."""
+    """Return the name of a table in a contract in the form of commands; None if it has no name or is not a mapping."""
     table_name = dataset_of(table) if isinstance(table, dict) else None
     return table_name.text if table_name else None
 

@@ -1,7 +1,7 @@
-"""Matches commits of a table with the runs that have it as output.
+"""Match the commits of a table with the runs that report the table as an output.
 
-A match is certain if the commit contains the run's id, or if the run's end event names its version. Other matches use
-times, where a Spark statement makes one commit of its type.
+A match is certain if the commit contains the run's id, or if the run's end event contains the commit's version. All
+other matches use times. A run of a Spark statement matches at most one commit, with the same type of statement.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,11 @@ _OVERWRITES = ("OVERWRITE", "TRUNCATE")
 
 
 class TableWriter(NamedTuple):
-    """A run with the table as output, and the version in its end event. is_echo: as in `ReportedOutput`."""
+    """A run that reports the table as an output.
+
+    version: the version in the run's end event, or None. lifecycle: the reported life cycle change, or None.
+    is_echo: as in `ReportedOutput`.
+    """
 
     run: TimedRun
     version: int | None
@@ -35,7 +39,10 @@ class TableWriter(NamedTuple):
 
 
 class TableHistory(NamedTuple):
-    """A table by its canonical name, its commits, and the runs with it as output."""
+    """A table with its commits and the runs that report it as an output.
+
+    dataset: its canonical name. where: its address.
+    """
 
     dataset: Dataset
     where: str
@@ -44,9 +51,10 @@ class TableHistory(NamedTuple):
 
 
 class WriteProof(NamedTuple):
-    """A proof from commits about the write of a run with the output `dataset`.
+    """What the commits of a table (`dataset`) prove about the write of a run.
 
-    proves: `whole` needs a certain commit; for the other values, no commit in the period of the run replaced all rows.
+    proves: `whole` means that a commit which certainly belongs to the run replaced all rows. All other values mean that
+    no commit during the run replaced all rows. version: version of the commit that shows it, or None.
     """
 
     run: TimedRun
@@ -56,9 +64,10 @@ class WriteProof(NamedTuple):
 
 
 def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
-    """Yield what commits prove about the runs that ended in a period and reported COMPLETE.
+    """Yield what commits prove about the runs that ended in the period `span` and reported COMPLETE.
 
-    Proofs without effect are omitted: an append or partial change by a run that reports no overwrite.
+    Omits proofs without effect: an append or a partial change by a run that does not report an overwrite.
+    slack_us: tolerance for the difference between clocks.
     """
     made = [each for each in table.commits if each.changes_data]
     oldest_us = min((commit.time_us for commit in table.commits), default=0)
@@ -80,7 +89,10 @@ def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Itera
 def _proof_for_writer(
     writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
 ) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
-    """Return the proof and the version of a commit that shows it. own: commits that certainly belong to the run."""
+    """Return what commits prove, and the version of a commit that shows this; None if they prove nothing.
+
+    own: commits that certainly belong to the run. candidates: `own`, or if empty, all commits during the run.
+    """
     whole = [each.version for each in own if each.replaced == "whole"]
     if whole:
         return "whole", max(whole)
@@ -101,9 +113,10 @@ _Fits = Callable[[TableWriter, TableCommit], bool]
 def unmatched_commits(
     table: TableHistory, others: Sequence[TimedRun], landed: frozenset[str], span: HistorySpan, slack_us: int
 ) -> Iterator[Finding]:
-    """Yield commits without a run, and runs that reported COMPLETE but committed nothing.
+    """Yield findings about commits without a run, and about runs that reported COMPLETE but committed nothing.
 
-    others: runs without outputs. landed: the ids of all runs. span: the period to check.
+    others: runs without inputs and outputs. landed: ids of all runs. span: the period to check.
+    slack_us: tolerance for the difference between clocks.
     """
     unexplained = _commits_without_run(table, landed, slack_us)
     for commit in unexplained:
@@ -132,7 +145,7 @@ def _commits_without_run(table: TableHistory, landed: frozenset[str], slack_us: 
 def _assign_commits(
     commits: Sequence[TableCommit], writers: Sequence[TableWriter], fits: _Fits
 ) -> tuple[list[TableCommit], list[TableWriter]]:
-    """Assign to each statement the newest matching commit; return the remaining commits and runs."""
+    """Assign the newest matching commit to each run of a Spark statement; return the remaining commits and runs."""
     left, free = list(commits), []
     for writer in writers:
         made = (
@@ -154,14 +167,14 @@ def _makes_one_commit(run: TimedRun) -> bool:
 def _is_commit_within_run(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
     """Return whether a commit is in the period of a run.
 
-    Statements of Spark need no tolerance: both times are the driver's.
+    Runs of Spark statements need no tolerance, because both times come from the clock of the driver.
     """
     slack_us = slack_us if run.statement_type is None else 0
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
 def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
-    """Return whether a run may have made a commit, by engine and statement type."""
+    """Return whether engine and type of a commit fit the run's Spark statement; true for runs of other engines."""
     if run.statement_type is None:
         return True
     by_spark = not commit.engine or "spark" in commit.engine.lower() or "databricks" in commit.engine.lower()
@@ -177,7 +190,7 @@ def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int)
 
 
 def _has_written_rows(writer: TableWriter) -> bool:
-    """Return whether a run reports that it has written rows."""
+    """Return whether a run completed and its reported life cycle change does not exclude that it wrote rows."""
     report = writer.run.report
     writes = report.state == "COMPLETE" and not report.streaming and writer.lifecycle not in _NO_ROWS
     return writes and not writer.is_echo

@@ -1,16 +1,16 @@
-"""Commits of a Delta table. Only values, so importing them loads no table reader."""
+"""Value types for commits of a Delta table, in a module that does not import a table reader."""
 
 from typing import Literal, NamedTuple
 
 Replaced = Literal["whole", "part", "append", "unclear"]
-"""The effect of a commit on existing rows: it replaces all of them, changes a part, or only adds rows."""
+"""The effect of a commit on the existing rows: it replaces all rows, changes a part, only adds rows, or is unclear."""
 
 
 class TableCommit(NamedTuple):
-    """A commit. time_us: us, UTC.
+    """A commit of a Delta table. time_us: its time (us, UTC).
 
-    engine: the writer, as it reports itself. words: ids in its commitInfo. changes_data: false if it only reorganises
-    files. replaced: its effect on existing rows.
+    engine: the engine and version in its commitInfo. words: all words in its commitInfo that may be ids.
+    changes_data: false if the commit only reorganises files. replaced: the effect on existing rows.
     """
 
     version: int
@@ -24,7 +24,10 @@ class TableCommit(NamedTuple):
 
 
 class CommittedTable(NamedTuple):
-    """A Delta table, its name before naming rules, and its commits in a period and the hour before it."""
+    """A Delta table with its commits in a period and the hour before this period.
+
+    namespace, name: the name by OpenLineage's naming convention, to which naming rules have not been applied.
+    """
 
     uri: str
     namespace: str

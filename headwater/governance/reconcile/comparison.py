@@ -1,4 +1,4 @@
-"""The comparison of histories and tables with reported runs."""
+"""Compare job histories and tables with reported runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,21 +19,21 @@ from headwater.questions.answer_types.common import Dataset
 from headwater.questions.answer_types.reports import Finding, ReportedRun, ReportedRuns, TransportLoss
 
 _PAGE = 10_000
-"""Each page reads the columns of the whole period again."""
+"""Runs per page; the number is large because each page reads the columns of the whole period again."""
 
 Ask = Callable[[str, dict[str, str]], Any]
 """Asks a question by its path with HTTP parameters; returns the answer as JSON."""
 
 
 class ReportedData(NamedTuple):
-    """Reported runs and lost events."""
+    """The reported runs, and the events that transports dropped (`losses`)."""
 
     runs: Sequence[ReportedRun]
     losses: Sequence[TransportLoss]
 
 
 def request_reported(ask: Ask, read: Callable[[Any], ReportedRuns], since_us: int) -> ReportedData:
-    """Request all runs received since a moment, page by page. read: converts an answer."""
+    """Request all runs received since a moment (us, UTC), page by page. read: converts an answer."""
     runs: list[ReportedRun] = []
     losses: list[TransportLoss] = []
     after: str | None = None
@@ -48,7 +48,7 @@ def request_reported(ask: Ask, read: Callable[[Any], ReportedRuns], since_us: in
 
 
 def dataset_of(ask: Ask, table: CommittedTable) -> Dataset:
-    """Return the dataset of a table by Headwater's rules for names."""
+    """Return the dataset of a table, with the canonical name by Headwater's naming rules."""
     found = ask("names", {"namespace": table.namespace, "name": table.name})["canonical"]
     return Dataset(found["namespace"], found["name"])
 
@@ -60,7 +60,10 @@ def compare_histories(
     span: HistorySpan,
     by: WaitTimes,
 ) -> list[Finding]:
-    """Return the findings, oldest first. The order of the inputs does not matter."""
+    """Return the findings in the period `span`, oldest first.
+
+    entries: executions in job histories. tables: pairs of canonical name and table. by: tolerances.
+    """
     runs = RunIndex(reported.runs)
     found = [*unreported_executions(entries, runs, by), *map(_dropped_events_finding, reported.losses)]
     known = frozenset(run.report.id for run in runs.all)

@@ -1,4 +1,4 @@
-"""Reads commits of Delta tables in a period from the JSON files of `_delta_log`, without checkpoints."""
+"""Read the commits of Delta tables in a period from the JSON files of `_delta_log`, without checkpoints."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,16 +22,16 @@ _DATA = re.compile(rb'"dataChange"\s*:\s*true')
 _PARTITION = re.compile(rb'"partitionValues"\s*:\s*(\{[^{}]*\})')
 _WORD = re.compile(r"[\w-]{8,}")
 _HEAD = 256 << 10
-"""Bytes of an action that are read: `dataChange` comes before the statistics, which are long."""
+"""Maximum number of bytes to read of each action; `dataChange` comes before the statistics, which are long."""
 _MAX_CLOCK_SKEW_US = 3_600_000_000
-"""Clocks of writers differ, so commits are read from this long before the period."""
+"""Time before the period for which commits are read, too, because the clocks of writers differ (us)."""
 _MAX_DEPTH = 4
 
 
 def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) -> Iterator[CommittedTable]:
     """Yield the table at a folder or address, or the tables below it, at most four folders deep.
 
-    options: storage options of delta-rs. Raises WrongSetting if there is no table, and LakeUnavailable.
+    options: storage options of delta-rs. Raises WrongSetting if there is no table, LakeUnavailable if reading fails.
     """
     try:
         store = PyFileSystem(DeltaStorageHandler(place, dict(options) or None))
@@ -58,7 +58,7 @@ def _table_paths_below(store: FileSystem, path: str, deep: int) -> Iterator[str]
 
 
 def _sent_name(uri: str) -> tuple[str, str]:
-    """Return the name of a location by OpenLineage's naming convention."""
+    """Return namespace and name of a table at an address by OpenLineage's naming convention."""
     if "://" not in uri:
         return "file", uri
     url = urlsplit(uri)
@@ -66,7 +66,7 @@ def _sent_name(uri: str) -> tuple[str, str]:
 
 
 def _read_commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[TableCommit]:
-    """Yield commits, newest first, until one is older than the period."""
+    """Yield commits, newest first, and stop at a commit that is more than _MAX_CLOCK_SKEW_US older than the period."""
     files = {}
     for each in store.get_file_info(FileSelector(log)):
         if match := _COMMIT.fullmatch(each.path.rpartition("/")[2]):
@@ -120,11 +120,11 @@ class _ChangedPartitions:
 
     @property
     def are_whole_table(self) -> bool:
-        """Whether an overwrite replaced all rows.
+        """Whether an overwrite certainly replaced all rows.
 
-        Delta writes the same commitInfo for a dynamic overwrite of partitions, which only removes files from partitions
-        that it writes. The overwrite is complete if the table has no partitions, or if files are removed from another
-        partition.
+        Delta writes the same commitInfo for a dynamic overwrite, which removes files only from partitions that it also
+        writes. Therefore, an overwrite is complete if the table has no partitions, or if it removed files from a
+        partition that it did not write.
         """
         every = self._added | self._removed
         return self._is_known and bool(every) and (every == {b"{}"} or bool(self._removed - self._added))

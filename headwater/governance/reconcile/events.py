@@ -1,7 +1,7 @@
-"""Events of findings and proofs.
+"""Build the events of findings and proofs.
 
-Findings are one event, which the next comparison of the same name replaces. Proofs from commits are separate events
-that accumulate, because a proof stays valid.
+All findings of a comparison are in one event; the next comparison of the same name replaces it. Proofs from commits are
+in separate events, which are never replaced, because a proof stays valid.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ from headwater.questions.answer_types.reports import Finding
 
 PRODUCER = "urn:headwater:reconcile"
 MAX_FINDINGS = 1_000
-"""Maximum number of findings in an event, newest first; `total` counts all."""
+"""Maximum number of findings in an event; the event contains the newest findings, and the number of all in `total`."""
 
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 
 
 def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> bytes:
-    """Return the JobEvent of a comparison, also without findings. found: oldest first."""
+    """Return the JobEvent of a comparison, which may have no findings. found: the findings, oldest first."""
     facet = {
         "_producer": PRODUCER,
         "_schemaURL": f"{_SPEC}JobFacet",
@@ -48,11 +48,12 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
 
 
 def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
-    """Yield the events of what commits prove.
+    """Yield the events with proofs from commits.
 
-    They contain all proofs that withdraw a whole rewrite, and the newest `MAX_FINDINGS` that confirm one. An event
-    contains the writes of one hour and has the time of the earliest, so that it counts at every moment at which one of
-    them does. The same proofs produce the same events.
+    The events contain all proofs that a run did not rewrite the whole table, and the newest `MAX_FINDINGS` proofs that
+    a
+    run did. An event contains proofs about writes of one hour. It has the time of the earliest write, so that it counts
+    at every moment at which one of the writes counts. The same proofs produce the same events.
     """
     oldest = sorted(proofs, key=_proof_order)
     whole = [each for each in oldest if each.proves == WHOLE_PROOF][-MAX_FINDINGS:]
@@ -62,7 +63,7 @@ def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
 
 
 def _proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
-    """Yield events whose facets are small enough for their own column in bronze, which Spark reads."""
+    """Yield events with facets that are small enough for a column of their own in bronze, which Spark reads."""
     some: list[WriteProof] = []
     size = 0
     for proof in proofs:

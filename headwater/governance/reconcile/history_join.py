@@ -1,4 +1,4 @@
-"""Matches entries of job history with reported runs."""
+"""Match entries of job histories with reported runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,12 @@ _ADVICE_IDLE = (
 
 
 class WaitTimes(NamedTuple):
-    """How long to wait for missing events (us). grace_us: after an end. silent_us: after the last activity.
+    """How long to wait for missing events; all values are in us.
 
-    slack_us: tolerated difference between clocks. now_us: time up to which events have certainly arrived.
+    complete_until_us: time up to which all events have certainly arrived (UTC). grace_us: wait after an execution's
+    end.
+    silent_us: wait after the last activity of an execution without an end. slack_us: tolerated difference between
+    clocks.
     """
 
     complete_until_us: int
@@ -31,7 +34,7 @@ class WaitTimes(NamedTuple):
 
 
 def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, by: WaitTimes) -> Iterator[Finding]:
-    """Yield executions without lineage, and executions that never ended."""
+    """Yield findings about executions without lineage, and about executions and runs that never ended."""
     shared = Counter(each for entry in entries for each in entry.ids)
     joined: set[str] = set()
     for entry in entries:
@@ -52,7 +55,7 @@ def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, by: W
 
 
 def _ended_us(entry: HistoryEntry, by: WaitTimes) -> int | None:
-    """Return when an execution ended; without an end, its last activity if that is long ago."""
+    """Return the time (us) of an execution's end, or without an end, its last activity if that is long ago, or None."""
     if entry.ended_us is not None:
         return entry.ended_us
     silent = entry.seen_us is not None and entry.seen_us < by.complete_until_us - by.silent_us
@@ -62,9 +65,10 @@ def _ended_us(entry: HistoryEntry, by: WaitTimes) -> int | None:
 def _runs_of(
     entry: HistoryEntry, runs: RunIndex, by: WaitTimes, *, unique: bool
 ) -> tuple[Mapping[str, TimedRun], bool]:
-    """Return the runs of an execution, and whether they contain its id.
+    """Return the runs of an execution by run id, and whether they contain an id of the execution.
 
-    Attempts that share an id are distinguished by time.
+    If no run contains an id, runs are matched by name and time.
+    unique: whether no other entry has these ids; otherwise the time distinguishes attempts with the same id.
     """
     from_us, to_us = entry.started_us - by.slack_us, (entry.ended_us or by.complete_until_us) + by.slack_us
     called = runs.runs_by_ids(entry.ids)
@@ -76,7 +80,7 @@ def _runs_of(
 
 
 def _unended_runs(found: Mapping[str, TimedRun]) -> list[TimedRun]:
-    """Return the top-level runs without an end. RDD jobs below them often send no end, which has no meaning."""
+    """Return the top-level runs without an end; ignores child runs, because Spark often sends no end for RDD jobs."""
     tops = [run for run in found.values() if run.report.parent not in found]
     parents = {run.report.parent for run in found.values()}
     leading = [run for run in tops if run.report.id in parents]
@@ -127,7 +131,10 @@ def _never_ended_finding(entry: HistoryEntry, run: TimedRun, certain: bool) -> F
 
 
 def _missing_end_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
-    """Report it from the history alone, because a listener may fail to send or name the application's own run."""
+    """Return a finding for an execution without an end in the history, although all its reported runs have ended.
+
+    The application's own run may be missing, because a listener may fail to send or name it.
+    """
     return _make_finding(
         entry,
         kind="never_ended",
@@ -139,7 +146,10 @@ def _missing_end_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> 
 
 
 def _lost_run_findings(runs: RunIndex, joined: set[str], by: WaitTimes) -> Iterator[Finding]:
-    """Yield lost runs (rule 1) that no history contains. Child runs are reported with their parent."""
+    """Yield findings about lost runs (rule 1) that no history contains, without child runs.
+
+    joined: ids of the runs that match an execution.
+    """
     for run in runs.all:
         report = run.report
         lost = is_lost(

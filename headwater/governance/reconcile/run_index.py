@@ -1,4 +1,4 @@
-"""Reported runs with lookups by id, parent, name and time."""
+"""Find reported runs by id, parent, name and time."""
 
 import re
 from bisect import bisect_right
@@ -11,11 +11,14 @@ from headwater.events.times import parse_time
 from headwater.questions.answer_types.reports import ReportedRun
 
 SPARK = "/integration/spark"
-"""Part of the producer of Spark's listener."""
+"""Text in the `producer` of events from Spark's listener."""
 
 
 class TimedRun(NamedTuple):
-    """A reported run with its times in us. until_us: its end, or its newest event."""
+    """A reported run with its times (us, UTC). until_us: its end, or without an end, its newest event.
+
+    last_us: its newest event.
+    """
 
     report: ReportedRun
     started_us: int
@@ -24,7 +27,7 @@ class TimedRun(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it sent an end event."""
+        """Whether the run sent an end event."""
         return self.report.ended is not None
 
     @property
@@ -43,18 +46,18 @@ def with_times(run: ReportedRun) -> TimedRun:
 
 
 def name_in_listener_spelling(name: str) -> str:
-    """Return a job's name in the listener's spelling of applications: lower case, `_` for all other characters."""
+    """Return a job's name as Spark's listener spells application names: snake case, with `_` for special characters."""
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
 
 
 class RunIndex:
-    """All reported runs."""
+    """All reported runs, with lookups by id and by name."""
 
     def __init__(self, runs: Iterable[ReportedRun]) -> None:
         self.all: Sequence[TimedRun] = [with_times(run) for run in runs]
 
     def runs_by_ids(self, ids: Iterable[str]) -> dict[str, TimedRun]:
-        """Return the runs with one of these ids, in any facet, and all runs below them in the chain of parents."""
+        """Return the runs with one of these ids in any facet, and all their child runs at any depth, by run id."""
         open_ids = list(ids)
         found: dict[str, TimedRun] = {}
         while open_ids:
@@ -65,7 +68,10 @@ class RunIndex:
         return found
 
     def runs_by_name(self, name: str, from_us: int, to_us: int) -> dict[str, TimedRun]:
-        """Return runs without ids of a job, or of an application's statements, that overlap a period."""
+        """Return the runs of a job or an application in a period, by run id, except runs with ids of other systems.
+
+        name: name of the job, or of the application, with which the job names of the application's statements start.
+        """
         runs = self._runs_by_job_name.get(name_in_listener_spelling(name), [])
         end = bisect_right(runs, to_us, key=lambda run: run.started_us)
         return {run.report.id: run for run in runs[:end] if run.until_us >= from_us}

@@ -1,4 +1,4 @@
-"""The catalog: datasets, jobs, facets, tags, deletions, lists and events, read from the index file without caching."""
+"""The catalog: datasets, jobs, facets, tags, deletions, lists and events, read from the index without a cache."""
 
 import sqlite3
 from collections.abc import Container, Iterable, Sequence
@@ -26,7 +26,7 @@ _BY_QUARTERS = (
 
 
 class CatalogEvents:
-    """The events in one generation of the index."""
+    """The places and numbers of events in one generation of the index."""
 
     def __init__(self, sql: sqlite3.Connection):
         """Read through the index's connection, whose read transaction must stay open."""
@@ -35,9 +35,9 @@ class CatalogEvents:
     def run_events(
         self, after_us: int | None, before_us: int | None, order: str, limit: int, offset: int
     ) -> tuple[list[Place], int]:
-        """List run events in a time range as places in bronze, and count all events in it.
+        """Return (a page of the places in bronze of run events in a time range, number of all run events in it).
 
-        after_us is included, before_us is not; None means no bound. order: `asc` or `desc`, by time.
+        after_us is included, before_us is excluded; None means no bound. order: `asc` or `desc`, by time.
         """
         span = _BEGINNING if after_us is None else after_us, _END if before_us is None else before_us
         way = {"asc": "ASC", "desc": "DESC"}[order]
@@ -50,7 +50,10 @@ class CatalogEvents:
         return rows, self._count_run_events(*span)
 
     def namespace_events(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
-        """List the events of a namespace's jobs as places in bronze, newest first, and count all of them."""
+        """Return (a page of the places in bronze of events by jobs of a namespace, number of all these events).
+
+        The events of the newest runs come first.
+        """
         tables = (
             "event_facts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job "
             "JOIN partitions s ON s.id = p.place WHERE n.namespace = ?"
@@ -63,12 +66,12 @@ class CatalogEvents:
         return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", (namespace,)).fetchone()[0])
 
     def count_by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
-        """Count events by type between two times (us). Both must be multiples of 15 minutes."""
+        """Yield (event type, number of events) in [after, before). Both times (us) must be multiples of 15 minutes."""
         query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
         return self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US))
 
     def _count_run_events(self, after_us: int, before_us: int) -> int:
-        """Count run events: whole quarters of an hour from their counters, the rest one by one."""
+        """Count the run events in [after, before). Whole quarters of an hour are read from table `quarters`."""
         first, last = -(-after_us // QUARTER_US), before_us // QUARTER_US
         if last <= first:
             return self._query_int(_ONE_BY_ONE, after_us, before_us)
@@ -107,7 +110,10 @@ DATASETS = (
     "AND c.name IN (d.name, (SELECT id FROM names WHERE namespace = n.namespace AND name = '')) "
     "WHERE d.name = n.id AND d.dropped)"
 )
-"""Selects datasets by their current names `n`, with their entities `e`, unless deleted and without a later event."""
+"""Selects datasets by their current names `n`, with their rows `e` of `entities`.
+
+Deleted datasets are left out unless an event named them later.
+"""
 
 DELETED_JOBS = (
     "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.display_name = c.name "  # from the few changes to their jobs
@@ -118,20 +124,23 @@ DELETED_JOBS = (
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.detail = 'NAMESPACE' AND c.time_us >= s.last_us"
 )
-"""Selects the keys of jobs that were deleted and have not run since."""
+"""Selects the key numbers of jobs that were deleted and have not run since."""
 
 _ONLY_PARENT = (
     "(j.state IS NULL AND j.key = j.display_name AND EXISTS (SELECT 1 FROM jobs o "
     "WHERE o.display_name = j.display_name AND o.key <> j.key))"
 )
-"""Selects a job that only `parent` facets name and that has another key, an artifact id, in its own events."""
+"""True for a job `j` that only `parent` facets name, if another job, with an artifact id as key, has the same name."""
 
 NamespaceRow = tuple[str, str, int | None, int | None]
-"""Name of a namespace or source, URI of a source, first and last event time (us, UTC). Without events, no times."""
+"""(name of a namespace or source, URI of a source or "", first and last event time (us, UTC; None without events))."""
 
 
 class JobRow(NamedTuple):
-    """A job: the numbers of its key, its display name and its parent, and the state of its newest run."""
+    """A job: the numbers of its key, its display name and its parent (or None), and its first and last event time.
+
+    state: the state of its newest run, or None without runs. Times are in microseconds, UTC.
+    """
 
     key_number: int
     display_name: int
@@ -142,7 +151,7 @@ class JobRow(NamedTuple):
 
 
 class CatalogLists:
-    """Current lists. Each page comes with the length of the whole list."""
+    """Current lists. Methods with `limit` and `offset` return (rows of the page, length of the whole list)."""
 
     def __init__(self, sql: sqlite3.Connection):
         """Read through the index's connection, whose read transaction must stay open."""
@@ -153,7 +162,7 @@ class CatalogLists:
         return self._query_page(_NAMESPACES, "name", (), limit, offset)
 
     def namespace(self, name: str) -> NamespaceRow | None:
-        """Return a namespace, or None if it is empty and not `default`."""
+        """Return a namespace, or None if it is unknown. `default` is always known."""
         row: NamespaceRow | None = self._sql.execute(
             f"SELECT * FROM ({_NAMESPACES}) WHERE name = ?", (name,)
         ).fetchone()
@@ -164,12 +173,12 @@ class CatalogLists:
         return self._query_page(_SOURCES, "name", (), limit, offset)
 
     def source(self, name: str) -> NamespaceRow | None:
-        """Return a data source by its name."""
+        """Return a data source by its name, or None if it is unknown."""
         row: NamespaceRow | None = self._sql.execute(f"SELECT * FROM ({_SOURCES}) WHERE name = ?", (name,)).fetchone()
         return row
 
     def tags(self) -> tuple[set[str], dict[str, str]]:
-        """Return the tags in use, and the descriptions that were added to tags through the API."""
+        """Return (the tags in use, the descriptions that tags got through the API by tag)."""
         used = self._sql.execute(
             "SELECT name FROM tag_names UNION SELECT detail FROM changes WHERE mark = 'tag' AND value = 'true'"
         )
@@ -180,7 +189,10 @@ class CatalogLists:
         return {name for (name,) in used}, dict(described.fetchall())
 
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
-        """List the datasets of a namespace by their current names, without deleted ones that were not written since."""
+        """List the datasets of a namespace by their current names.
+
+        Deleted datasets are left out until a later event names them.
+        """
         query = DATASETS.format(columns="n.name", where="n.namespace = ?")
         rows, total = self._query_page(query, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
@@ -188,9 +200,10 @@ class CatalogLists:
     def jobs(
         self, namespace: str | None, states: Sequence[str], limit: int, offset: int
     ) -> tuple[list[JobRow], int]:  # fmt: skip
-        """List jobs, the one with the newest event first. A deleted job is left out until it runs again.
+        """List jobs, newest event first. A deleted job is left out until it runs again.
 
-        namespace: None for all except the internal one. states: allowed states of the newest run; empty for any.
+        namespace: None for all namespaces except the internal one. states: the states of the newest run that are
+        listed; empty for all.
         """
         where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
         if states:
@@ -204,12 +217,12 @@ class CatalogLists:
         return [JobRow(*row) for row in rows], total
 
     def count_entities(self, kind: int, before_us: int) -> int:
-        """Count the datasets or jobs whose first event is before a time (us)."""
+        """Count the datasets or jobs with a first event before a time (us). kind: DATASET or JOB."""
         query = "SELECT count(*) FROM entities WHERE kind = ? AND first_us < ?"
         return int(self._sql.execute(query, (kind, before_us)).fetchone()[0])
 
     def count_sources(self, before_us: int) -> int:
-        """Count the data sources whose first event is before a time (us)."""
+        """Count the data sources with a first event before a time (us)."""
         query = f"SELECT count(*) FROM ({_SOURCES}) WHERE first_us < ?"
         return int(self._sql.execute(query, (before_us,)).fetchone()[0])
 
@@ -221,7 +234,10 @@ class CatalogLists:
 
 
 class Catalog:
-    """The contents of the index at one point in time. as_of_us: leave out everything later; None for now."""
+    """The contents of the index at one point in time.
+
+    as_of_us: everything after this time (us, UTC) is left out; None for now.
+    """
 
     def __init__(self, live: LiveGraph, as_of_us: int | None = None):
         """Read from `live`, which must not be refreshed while this object is in use."""
@@ -242,7 +258,10 @@ class Catalog:
         return self.live.names.find_number(name) or 0
 
     def usage_span(self, kind: int, names: Iterable[Name]) -> tuple[int, int] | None:
-        """Return the first and last time (us) at which events use one of these names, or None if none does yet."""
+        """Return (first, last) event time (us) of events that use one of these names, or None without such events.
+
+        kind: DATASET or JOB.
+        """
         rows = [
             row
             for name in names
@@ -256,20 +275,24 @@ class Catalog:
     def dataset_facets(
         self, dataset: Name, only_facet: str | None = None, excluded: Container[str] = ()
     ) -> dict[str, str]:  # fmt: skip
-        """Return the newest text of each facet of a dataset under all its names.
+        """Return the newest text of each facet of a dataset under all its names, by facet name.
 
-        only_facet: return just this facet. excluded: facets to leave out.
+        only_facet: return only this facet. excluded: the names of facets to leave out.
         """
         if self.is_now:
             return self._described.dataset_facets(dataset, only_facet, excluded)
         return self._described.facets_at(self._until, DATASET, self.live.naming.names_of(dataset), only_facet, excluded)
 
     def job_facets(self, job: Name) -> dict[str, str]:
-        """Return the newest text of each facet of a job. job: its display name."""
+        """Return the newest text of each facet of a job, by facet name. job: the display name."""
         return self._described.job_facets(job) if self.is_now else self._described.facets_at(self._until, JOB, [job])
 
     def facets_of_version(self, names: Iterable[Name], schema: str | None) -> dict[str, str]:
-        """Return the facets that were sent with a schema of a dataset, without those that belong to a single run."""
+        """Return the newest texts of the facets that were sent together with a schema of a dataset, by facet name.
+
+        Facets that describe a single run are left out. names: the names of the dataset. schema: the content hash of the
+        schema, or None for facets that were sent without a schema.
+        """
         found: dict[str, str] = {}
         for name in names:
             rows = self._sql.execute(
@@ -283,17 +306,20 @@ class Catalog:
         return found
 
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
-        """Return the current tags of a dataset and its columns."""
+        """Return the newest tags of a dataset and its columns. names: all names of the dataset, as sent."""
         found = newest_tags(self.newest_tags_facets(names), self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
 
     def newest_tags_facets(self, names: Iterable[Name]) -> list[TagsFacet]:
-        """Return the newest `tags` facet of each producer under each of these names."""
+        """Return the newest `tags` facet of each producer for each of these names."""
         table = TagTable(self._sql, self.live.names)
         return [facet for name in names for facet in table.newest_facets(name, self._until)]
 
     def find_job(self, name: Name) -> JobRow | None:
-        """Return a job by its key, by its display name, or by the name that one of its runs sent."""
+        """Return a job by its key, by its display name, or by the name that one of its runs sent, or None.
+
+        If several jobs match, returns the one with the newest event, preferably with runs.
+        """
         numbers = (self.number_of_name(name), self.number_of_name(job_key(name, None)))
         keys = self._sql.execute(
             "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE display_name IN (?1, ?2) "
@@ -304,7 +330,7 @@ class Catalog:
         return max(rows, key=lambda row: (row.state is not None, row.last_us), default=None)
 
     def name_with_ancestors(self, row: JobRow) -> str:
-        """Return a job's name with the names of its ancestors as prefixes, as Marquez names jobs."""
+        """Return a job's name with the names of its ancestors as prefixes, separated by dots, as Marquez names jobs."""
         name, seen = self.name_of_number(row.display_name).name, {row.key_number}
         above: JobRow | None = row
         while above and above.parent and above.parent not in seen:
@@ -324,7 +350,10 @@ class Catalog:
         return JobRow(*row) if row else None
 
     def api_changes(self, name: Name) -> dict[tuple[str, str], tuple[int, str]]:
-        """Return the changes made to something through the API, as (mark, detail) → (time, value)."""
+        """Return the changes made through the API to the job, dataset, tag, namespace or source with a name.
+
+        Returns (mark, detail) → (time (us), value). For mark and detail, see `ApiChange` (operation, tag_or_column).
+        """
         rows = self._sql.execute(
             "SELECT mark, detail, time_us, value FROM changes WHERE name = ? AND time_us <= ?",
             (self.number_of_name(name), self._until),
@@ -332,7 +361,7 @@ class Catalog:
         return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
 
     def deleted_us(self, name: Name) -> int | None:
-        """Return when something or its namespace was last deleted through the API (us), or None."""
+        """Return when a job or dataset, or its namespace, was last deleted through the API (us), or None if never."""
         marks = (self.api_changes(each).items() for each in (name, Name(name.namespace, "")))
         return max((time_us for every in marks for (mark, _), (time_us, _) in every if mark == "deleted"), default=None)
 

@@ -1,4 +1,4 @@
-"""Runs of jobs and versions of datasets and jobs over time, as the catalog shows them."""
+"""Reads the runs of jobs, and the versions of datasets and jobs over time, for the catalog."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _RUN = (
 )
 
 _SCAN_LIMIT = 50
-"""How many of a job's newest runs are searched for one of a given version."""
+"""The number of a job's newest runs that are searched for a run with a given version."""
 
 _NAMED_BY_CHILDREN = (
     "SELECT k.key, j.parent, 'RUNNING', 'BATCH', min(r.started_us), NULL, max(r.time_us), NULL, NULL, NULL "
@@ -27,11 +27,15 @@ _NAMED_BY_CHILDREN = (
     "WHERE {where} AND r.kind = 'RUN' AND r.time_us <= ? "
     "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent) GROUP BY k.key, j.parent"
 )
-"""Selects runs without events that child runs name as their parent. Their times are those of their children."""
+"""Selects runs without events that child runs name as their parent. Such a run has the times of its child runs."""
 
 
 class RunRow(NamedTuple):
-    """A run in the index. Times are in microseconds, UTC. packed_datasets: None if only child runs name it."""
+    """A run in the index. Times are in microseconds, UTC.
+
+    run: the run key. job_key: the number of the job's key. packed_datasets: a packed `RunDatasets`, or None if only
+    child runs name the run.
+    """
 
     run: str
     job_key: int
@@ -52,18 +56,21 @@ class RunRow(NamedTuple):
 
 
 class CatalogRuns:
-    """Runs in one generation of the index, up to a time."""
+    """The runs in one generation of the index, up to a time."""
 
     def __init__(self, sql: sqlite3.Connection, until_us: int):
-        """Read through the index's connection, whose read transaction must stay open.
+        """Read through the index's connection. Its read transaction must stay open.
 
-        until_us: newer runs are left out.
+        until_us: runs with a later time (us) are left out.
         """
         self._sql = sql
         self._until = until_us
 
     def newest_runs(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
-        """Return the newest runs of a job. If none sent events, return those that child runs name as their parent."""
+        """Return the newest runs of a job. job: the number of the job's key.
+
+        If no run of the job sent events, returns the runs that child runs name as their parent.
+        """
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
             "ORDER BY r.time_us DESC, k.key DESC LIMIT ? OFFSET ?",
@@ -73,7 +80,7 @@ class CatalogRuns:
         return found if found or self._has_events(job) else self._runs_named_by_children(job, limit, offset)
 
     def newest_of_version(self, job: int, version: bytes, last_us: int) -> RunRow | None:
-        """Return the newest run with a given job version, among the last 50 up to a time (us)."""
+        """Return a job's newest run up to a time (us) with a given job version, or None. Searches the last 50 runs."""
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
             "ORDER BY r.time_us DESC, k.key DESC LIMIT ?",
@@ -92,14 +99,14 @@ class CatalogRuns:
         return [RunRow(*row) for row in self._sql.execute(query, (job, self._until, limit, offset))]
 
     def count_runs(self, job: int) -> int:
-        """Count the runs of a job that `newest` lists."""
+        """Count the runs of a job that `newest_runs` lists."""
         query = "SELECT count(*) FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ?"
         own = int(self._sql.execute(query, (job, self._until)).fetchone()[0])
         named = f"SELECT count(*) FROM ({_NAMED_BY_CHILDREN.format(where='j.parent = ?')})"
         return own or int(self._sql.execute(named, (job, self._until)).fetchone()[0])
 
     def run_by_key(self, key: str) -> RunRow | None:
-        """Return a run by its key. A run that only child runs name also counts."""
+        """Return a run by its key, also if only child runs name it. Returns None if the run is unknown."""
         row = self._sql.execute(f"{_RUN} WHERE k.key = ? AND r.kind = 'RUN'", (key,)).fetchone()
         if row is None:
             where = "r.parent = (SELECT id FROM run_keys WHERE key = ?) AND j.parent IS NOT NULL"
@@ -108,7 +115,7 @@ class CatalogRuns:
         return RunRow(*row) if row else None
 
     def run_facets(self, run_keys: Sequence[str]) -> dict[str, dict[str, bytes]]:
-        """Return the facet texts of those runs whose facets are in the index, by run and facet name."""
+        """Return facet texts by run key and facet name. Leaves out runs if the index does not contain their facets."""
         return recent_facets(self._sql, run_keys)
 
     def event_places_of_facets(self, run_key: str, kind: int) -> set[Place]:
@@ -120,7 +127,7 @@ _SCHEMAS = "FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set WHERE 
 
 
 class VersionRow(NamedTuple):
-    """A version of a dataset or job: its packed value, the first and last time (us), and its first run."""
+    """A version of a dataset or job: its id, packed value, first and last time (us), and the key of its first run."""
 
     version: bytes
     packed_value: bytes
@@ -130,18 +137,18 @@ class VersionRow(NamedTuple):
 
 
 class CatalogVersions:
-    """Versions in one generation of the index, up to a time."""
+    """The versions of datasets and jobs in one generation of the index, up to a time."""
 
     def __init__(self, live: LiveGraph, until_us: int):
         """Read from `live`, which must not be refreshed while this object is in use.
 
-        until_us: leave out everything later.
+        until_us: versions with a later first time (us) are left out.
         """
         self._sql, self._names = live.sql, live.names
         self._until = until_us
 
     def versions(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
-        """Return the versions of a dataset or job, the last written one first."""
+        """Return the versions of a dataset or job, the last written one first. name: the number of the name."""
         written = (
             "last_us" if self._until == MAX_TIME_US else f"min(last_us, {self._until})"
         )  # the order of an SQL index
@@ -158,16 +165,16 @@ class CatalogVersions:
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
 
     def first_written_us(self, dataset: Name) -> int | None:
-        """Return when a run first wrote a dataset (us), or None if no run did."""
+        """Return when a run first wrote a dataset (us, UTC), or None if no run wrote it."""
         query = "SELECT min(first_us) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         found = self._sql.execute(query, (DATASET, self._names.find_number(dataset) or 0, self._until)).fetchone()[0]
         return None if found is None else int(found)
 
     def newest_version(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
-        """Return a dataset's newest version and when it was last written (us).
+        """Return (newest version of a dataset, time of its last write (us, UTC) or None).
 
-        names: all names of the dataset. The time is None if no run writes it; its version then comes from
-        `schema_only_versions`.
+        names: all names of the dataset. If no run writes the dataset, the time is None, and the version is derived from
+        the dataset's newest schema.
         """
         rows = self.versions(DATASET, self._names.find_number(dataset) or 0, 1)
         if rows:
@@ -176,7 +183,10 @@ class CatalogVersions:
         return unwritten[0].version if unwritten else undescribed_version(dataset), None
 
     def version_at(self, dataset: Name, time_us: int) -> bytes:
-        """Return the version of a dataset at a time (us). If no run writes it, the version follows from its schema."""
+        """Return the version of a dataset at a time (us).
+
+        If no run wrote the dataset until then, the version is derived from the dataset's schema at that time.
+        """
         values = (DATASET, self._names.find_number(dataset) or 0, time_us, time_us)
         row = self._sql.execute(
             "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
@@ -209,10 +219,13 @@ class CatalogVersions:
 
 
 def undescribed_version(name: Name) -> bytes:
-    """Return the version of a dataset without schema, lineage and producer's version."""
+    """Return the version of a dataset that has no schema, no lineage and no version from a producer."""
     return dataset_version_id(name, None, None, None)
 
 
 def undescribed_versions(name: Name, span: tuple[int, int] | None) -> list[VersionRow]:
-    """Return the single version of a dataset without any description. span: when it existed, None for no version."""
+    """Return the single version of a dataset that has no schema, no lineage and no version from a producer.
+
+    span: the first and last time (us) of the version. None returns no version.
+    """
     return [VersionRow(undescribed_version(name), schema_version_value(None), *span, "")] if span else []

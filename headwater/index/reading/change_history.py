@@ -1,7 +1,7 @@
-"""Changes other than lineage: entities that changed since a generation, and what changed in a time range.
+"""Changes other than lineage: the entities that changed since a generation, and the changes in a time range.
 
-The queries start from what events within the range report. Their cost is that of the changes plus one scan of the
-tables of mentions.
+The queries start from the rows that events within the range have written. Their cost depends on the number of changes,
+plus one scan of the tables of mentions.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,9 +36,10 @@ class ChangedEntities(NamedTuple):
 
 
 def entities_changed_since(live: LiveGraph, generation: int) -> ChangedEntities | None:
-    """Return the entities in events after a generation, or None if names may mean other datasets since then.
+    """Return the datasets and jobs that events have changed since a generation of the index.
 
-    Tags and deletions through the API are not included; see `LiveGraph.api_generation`.
+    Returns None if names may mean other datasets since then, so that everything must be read again. Tags and deletions
+    through the API are not included; see `LiveGraph.api_generation`.
     """
     if generation == live.generation:
         return ChangedEntities(set(), set())
@@ -52,7 +53,10 @@ def entities_changed_since(live: LiveGraph, generation: int) -> ChangedEntities 
 
 
 def all_job_names(live: LiveGraph, key_numbers: Iterable[int]) -> set[Name]:
-    """Return some jobs' keys and all their former names, which differ from the key if it is an artifact id."""
+    """Return the keys and all current and former names of some jobs. key_numbers: the numbers of the job keys.
+
+    The names differ from the key if the key is an artifact id.
+    """
     rows = live.sql.execute(
         "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
         "SELECT j.display_name FROM jobs j JOIN these t ON t.key = j.key UNION "
@@ -65,7 +69,7 @@ def all_job_names(live: LiveGraph, key_numbers: Iterable[int]) -> set[Name]:
 
 
 _SCAN_LIMIT = 200
-"""How many runs that ended at or after an event are searched for the event's run."""
+"""The number of runs with a newest event at or after an event that are searched for the event's run."""
 
 
 class TimeRange(NamedTuple):
@@ -76,7 +80,7 @@ class TimeRange(NamedTuple):
 
 
 class ChangedColumnLists(NamedTuple):
-    """The column lists of a dataset at the start and the end of a time range. names: as sent."""
+    """The column lists of a dataset at the start and the end of a time range. names: the dataset's names as sent."""
 
     dataset: Name
     names: set[Name]
@@ -85,7 +89,7 @@ class ChangedColumnLists(NamedTuple):
 
 
 class ChangedTags(NamedTuple):
-    """The newest `tags` facets of a dataset at the start and the end of a time range."""
+    """The newest `tags` facets of each producer for a dataset, at the start and the end of a time range."""
 
     dataset: Name
     before: list[TagsFacet]
@@ -93,7 +97,7 @@ class ChangedTags(NamedTuple):
 
 
 class DescribedColumn(NamedTuple):
-    """A column's type and description, and the column list that contains them."""
+    """A column's type and description, and the column list that contains them. Each may be None if it is unknown."""
 
     type: str | None
     description: str | None
@@ -101,7 +105,10 @@ class DescribedColumn(NamedTuple):
 
 
 class ChangedFacet(NamedTuple):
-    """The text of a facet at the start and the end of a time range. time_us: when the new text was first sent."""
+    """The text of a facet at the start and the end of a time range. before: None if the facet is new.
+
+    name: a dataset's name as sent, or a job's display name. time_us: when the new text was first sent (us, UTC).
+    """
 
     name: Name
     facet: str
@@ -111,7 +118,7 @@ class ChangedFacet(NamedTuple):
 
 
 RunAndJob = tuple[str, Name]
-"""The key of a run and the key of its job."""
+"""(run key, key of the run's job)."""
 
 
 class ChangeHistory:
@@ -120,8 +127,8 @@ class ChangeHistory:
     def __init__(self, live: LiveGraph, since_us: int, until_us: int, only: ChangedEntities | None = None):
         """Read from `live`, which must not be refreshed while this object is in use.
 
-        since_us, until_us: the range in us, UTC; the start is excluded, the end included. only: read schemas, tags,
-        facets and first mentions of these datasets and jobs only; None for all.
+        since_us, until_us: the range in us, UTC; the start is excluded, the end is included. only: the datasets and
+        jobs to which schemas, tags, facets and first mentions are restricted; None for all.
         """
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = TimeRange(since_us, until_us)
@@ -152,7 +159,7 @@ class ChangeHistory:
                 yield ChangedColumnLists(plain, own, before, after)
 
     def datasets_with_lists(self) -> set[Name]:
-        """Return the datasets for which events in the range list columns."""
+        """Return the datasets for which events in the range contain a column list."""
         these, only = self._entity_condition(DATASET, 3)
         query = f"SELECT DISTINCT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
@@ -165,12 +172,15 @@ class ChangeHistory:
         return known[dataset]
 
     def _newest_lists(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
-        """Return the column lists of the newest generation that has any."""
+        """Return the column lists of the dataset's newest generation that has any. known: lists by generation."""
         every = self._live.naming.generations.meanings(dataset)
         return next((known[each].lists for each in every if each in known), [])
 
     def described_columns(self, names: Iterable[Name], lists: Sequence[SchemaMention]) -> dict[str, DescribedColumn]:
-        """Return the columns of some lists, each with the description from the first list that contains it."""
+        """Return the columns of some lists by name, each with the description from the first list that contains it.
+
+        names: the names of the dataset as sent. lists: at least one list if there are columns.
+        """
         names = sorted(names)
         columns = join_column_lists([self._live.contents.schema(seen.schema) for seen in lists])
         found = {".".join(path): DescribedColumn(None, None, None) for path in columns}
@@ -183,7 +193,10 @@ class ChangeHistory:
         }
 
     def _parse_schema_columns(self, names: Iterable[Name], schema: str) -> Sequence[tuple[str, str | None, str | None]]:
-        """Return (column, type, description) of a schema, from one text: texts of one schema hardly differ."""
+        """Return (column, type, description) for the columns of a schema.
+
+        If several texts were sent for the schema, any of them is used, because they hardly differ.
+        """
         if schema not in self._columns:
             text = self.schema_text(names, schema)
             facet: Any = decode(text.encode()) if text else None
@@ -202,7 +215,7 @@ class ChangeHistory:
         return self._live.facet_text(dict(facet_set_from(value))["schema"]) if value else ""
 
     def changed_tags(self) -> Iterator[ChangedTags]:
-        """Yield the datasets that got another `tags` facet."""
+        """Yield the datasets for which an event in the range contains a `tags` facet."""
         these, only = self._entity_condition(DATASET, 3)
         query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
@@ -218,8 +231,8 @@ class ChangeHistory:
     def changed_facets(self, kind: int, wanted: Collection[str]) -> Iterator[ChangedFacet]:
         """Yield the facets that differ between the start and the end of the range.
 
-        They are facets of datasets, by names as sent, or of jobs, by display names. A facet text that was first sent
-        before the range and sent again in it counts as unchanged.
+        kind: DATASET for facets of datasets, by names as sent, or JOB for facets of jobs, by display names. wanted: the
+        names of the facets. If a text was first sent before the range and again within it, it counts as unchanged.
         """
         these, only = self._entity_condition(kind, 4)
         fresh = f"SELECT name FROM facet_set_uses WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
@@ -244,7 +257,10 @@ class ChangeHistory:
                 yield ChangedFacet(self._names.name(name), facet, *texts, after[1])
 
     def first_seen_us(self, kind: int) -> Iterator[tuple[Name, int]]:
-        """Yield the datasets (by names as sent) or jobs (by keys) whose first event is in the range, with its time."""
+        """Yield (name, time of the first event (us, UTC)) of datasets or jobs with their first event in the range.
+
+        kind: DATASET for datasets, by names as sent, or JOB for jobs, by keys.
+        """
         these, only = self._entity_condition(kind, 4)
         query = f"SELECT name, first_us FROM entities WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(query, (kind, *self._between, *these))
@@ -260,7 +276,7 @@ class ChangeHistory:
         return any(self._sql.execute(query, each).fetchone() for each in values for query in queries)
 
     def drops_and_renames(self) -> Iterator[tuple[Name, Name | None, int, str]]:
-        """Yield drops and renames as (dataset, new name or None, time, run key)."""
+        """Yield the drops and renames in the range as (dataset, new name or None for a drop, time (us), run key)."""
         rows = self._sql.execute(
             "SELECT location, renamed, time_us, run FROM dataset_changes WHERE NOT written AND time_us > ? "
             "AND time_us <= ?",
@@ -270,7 +286,7 @@ class ChangeHistory:
             yield self._names.name(location), self._names.name(renamed) if renamed else None, at_us, run
 
     def deleted_jobs(self) -> Iterator[tuple[Name, int]]:
-        """Yield the jobs that were deleted through the API and have not run since, with the time of deletion."""
+        """Yield (display name, time of deletion (us)) of jobs that were deleted in the range and have not run since."""
         rows = self._sql.execute(
             "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.display_name = c.name "
             "JOIN entities e ON e.kind = ? AND e.name = j.key "
@@ -281,7 +297,10 @@ class ChangeHistory:
         return ((self._names.name(number), at_us) for number, at_us in rows)
 
     def run_of_event(self, event_order: Order) -> RunAndJob | None:
-        """Return the run of an event, or None if it is not among the first 200 runs that ended since the event."""
+        """Return the run of an event, or None if the run is not found.
+
+        Only the first 200 runs with a newest event at or after this event are searched.
+        """
         return self._query_run(
             f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_SCAN_LIMIT}",
             "JOIN event_facts p ON p.run = r.run AND p.event = ?2",
@@ -289,11 +308,11 @@ class ChangeHistory:
         )
 
     def job_run_at(self, job: Name, at_us: int) -> RunAndJob | None:
-        """Return the run of a job that was in progress at a time (us)."""
+        """Return a run of a job that was in progress at a time (us), or None. job: the job's key."""
         return self._run_in_progress(self._number_of_name(job), at_us)
 
     def run_using_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
-        """Return a run that was in progress at a time (us) and uses one of these names."""
+        """Return a run in progress at a time (us), by a job that uses one of these names, or None."""
         query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_SCAN_LIMIT}"
         rows = [row for name in names for row in self._sql.execute(query, (self._number_of_name(name),)).fetchall()]
         return next((found for (job,) in rows if (found := self._run_in_progress(job, at_us))), None)
@@ -303,7 +322,7 @@ class ChangeHistory:
         return self._query_run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
 
     def run_with_job(self, key: str) -> RunAndJob | None:
-        """Return a run by its key, with its job."""
+        """Return a run and its job by the run key, or None if the run is unknown."""
         return self._query_run("SELECT id AS run FROM run_keys WHERE key = ?1", "", (key,))
 
     def _query_run(self, query: str, joined: str, values: tuple[object, ...]) -> RunAndJob | None:
@@ -315,7 +334,7 @@ class ChangeHistory:
         return (row[0], self._names.name(row[1])) if row else None
 
     def _entity_condition(self, kind: int, parameter_number: int) -> tuple[tuple[str, ...], str]:
-        """Return the parameter and the SQL condition that restrict a query to `of`.
+        """Return (parameters, SQL condition) that restrict a query to the entities in `only`, both empty for all.
 
         parameter_number: the number of the parameter in the query.
         """

@@ -1,4 +1,4 @@
-"""The history of one dataset's schemas, tags, owners and names, mention by mention."""
+"""The history of one dataset's schemas, tags, facets and names, read from all mentions of the dataset."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -15,11 +15,11 @@ from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
 from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
 
 SCAN_LIMIT = 5_000
-"""How many of a dataset's newest mentions of each kind are read."""
+"""The maximum number of a dataset's newest mentions of each kind that are read."""
 
 
 class Rename(NamedTuple):
-    """The new name of a dataset, when it was renamed (us, UTC), and by which run."""
+    """The new name of a dataset, when it was renamed (us, UTC), and the key of the run that renamed it."""
 
     new_name: Name
     time_us: int
@@ -27,7 +27,10 @@ class Rename(NamedTuple):
 
 
 class ColumnLists(NamedTuple):
-    """The column lists of a dataset, the base list first, and the mention since which they apply."""
+    """The column lists of a dataset, the base list first.
+
+    since_mention: the mention with which these lists began to apply. has_base: there is a base list.
+    """
 
     since_mention: SchemaMention
     lists: Sequence[SchemaMention]
@@ -35,10 +38,13 @@ class ColumnLists(NamedTuple):
 
 
 class ContractHistory:
-    """The history of a dataset up to a time (us, UTC), from one generation of the index."""
+    """The history of a dataset, in one generation of the index, up to a time."""
 
     def __init__(self, live: LiveGraph, dataset: Name, until_us: int):
-        """Read from `live`, which must not be refreshed while this object is in use."""
+        """Read from `live`, which must not be refreshed while this object is in use.
+
+        until_us: mentions with a later time (us, UTC) are left out.
+        """
         self._live, self._sql, self._dataset, self._until = live, live.sql, dataset, until_us
         self.names = live.naming.names_of(dataset)
         self._numbers = sorted(number for name in self.names if (number := live.names.find_number(name)) is not None)
@@ -66,7 +72,7 @@ class ContractHistory:
         return found[::-1]
 
     def tags_facets(self) -> Iterator[list[TagsFacet]]:
-        """Yield the newest `tags` facets of each producer, newest first."""
+        """Yield for each producer a list of its `tags` facets for the dataset, newest first."""
         query = (
             f"SELECT name, producer, {', '.join(ORDER_COLUMNS)}, value FROM tags "
             f"WHERE name "
@@ -86,7 +92,7 @@ class ContractHistory:
             ]
 
     def facet_since_us(self, facet: str) -> int | None:
-        """Return when the newest text of a facet was first sent (us), or None if the facet was never sent."""
+        """Return when the newest text of a facet was first sent (us, UTC), or None if the facet was never sent."""
         query = (
             "SELECT d.first_us, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
             "WHERE d.kind = ? "

@@ -1,4 +1,4 @@
-"""Which runs read a dataset and when, and the columns that the readers of an unwritten dataset no longer list."""
+"""Finds the runs that read a dataset, and the columns that the readers of an unwritten dataset no longer list."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Set
@@ -41,11 +41,11 @@ class DatasetReaders:
         return [job for (job,) in self._sql.execute(query, numbers)]
 
     def job_display_name(self, key_number: int) -> Name:
-        """Return the display name of a job. key_number: of its key."""
+        """Return the display name of a job. key_number: the number of the job's key."""
         return self._live.job(self._live.names.name(key_number))
 
     def read_times_us(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
-        """Yield the times (us, UTC) of a job's runs that read the dataset."""
+        """Yield the times (us, UTC) in [since, until] of a job's runs that read the dataset."""
         query = "SELECT datasets, time_us FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us BETWEEN ? AND ?"
         return (
             time_us
@@ -54,7 +54,10 @@ class DatasetReaders:
         )
 
     def run_facets(self, job: int) -> Iterable[dict[str, object]]:
-        """Return the facets of a job's newest runs and of their executions, decoded, if the index still has them."""
+        """Return the decoded facets by name of a job's five newest runs and of their executions.
+
+        Runs are left out if the index no longer contains their facets.
+        """
         keys = dict.fromkeys(key for row in self._sql.execute(_NEWEST, (job,)) for key in row)
         found = recent_facets(self._sql, list(keys))
         return [{name: decode(text) for name, text in facets.items()} for facets in found.values()]
@@ -65,7 +68,7 @@ def _unpack_inputs(datasets: bytes | None) -> Set[int]:
 
 
 _RUNS = 200
-"""How many of each job's newest runs are read."""
+"""The maximum number of each job's newest runs that are read."""
 
 
 def columns_unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:
@@ -92,7 +95,7 @@ def columns_unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -
 
 
 def _column_lists(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SchemaMention]:
-    """Yield the column lists of a dataset, except those in events that are ahead of their receipt."""
+    """Yield the column lists of a dataset, except lists in events with a time ahead of their receipt."""
     query = (
         f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ? AND credible AND time_us <= ?"
     )

@@ -1,4 +1,4 @@
-"""All datasets and jobs with the fields that lists display, updated incrementally from events."""
+"""Loads all datasets and jobs with the fields that lists display. Later calls reload only what events changed."""
 
 from collections.abc import Callable, Collection
 from functools import lru_cache
@@ -37,7 +37,11 @@ _API_TAGS = "SELECT name, detail FROM changes WHERE mark = 'tag' AND value = 'tr
 
 
 class ListedJob(NamedTuple):
-    """A job in a list. integration: the producer of its events. newest_event_us: of its last run. Times in us, UTC."""
+    """A job in a list. Times are in microseconds, UTC.
+
+    integration: the integration in its `jobType` facet. last_us: the time of the job's last event. run: the key of its
+    newest run. newest_event_us: the time of this run's newest event.
+    """
 
     name: Name
     owners: tuple[str, ...]
@@ -53,7 +57,11 @@ class ListedJob(NamedTuple):
 
 
 class ListedDataset(NamedTuple):
-    """A dataset in a list. job: the job that last wrote it. columns: their number, None if it is unknown."""
+    """A dataset in a list. Times are in microseconds, UTC.
+
+    column_count: None if the columns are unknown. seen_us: the time of the newest event that names it. written_us,
+    written_by: when it was last written, and by which job; None if it was never written.
+    """
 
     name: Name
     owners: tuple[str, ...]
@@ -65,7 +73,11 @@ class ListedDataset(NamedTuple):
 
 
 class _CachedLists:
-    """The loaded rows: jobs by their keys, datasets by their numbers, and the generation of the index."""
+    """The loaded rows.
+
+    generation: the generation of the index from which the rows were loaded. jobs: by job key. datasets: by number.
+    written_by: the numbers of the datasets that a job last wrote, by job key.
+    """
 
     def __init__(self, rules_hash: str = "") -> None:
         self.generation = 0
@@ -75,14 +87,14 @@ class _CachedLists:
         self.written_by: dict[Name, set[int]] = {}
 
     def add_dataset(self, number: int, dataset: ListedDataset, job: Name | None) -> None:
-        """Add a dataset. job: the key of the job that last wrote it."""
+        """Add a dataset by its number. job: the key of the job that last wrote it, or None."""
         self.datasets[number] = dataset
         if job is not None:
             self.written_by.setdefault(job, set()).add(number)
 
 
 class EntityLists:
-    """The lists in one generation of the index. Rows are cached, and only those that events affected are read again."""
+    """The lists in one generation of the index. Rows are cached, and only rows that events affected are read again."""
 
     def __init__(self, live: LiveGraph, rules: UserRules):
         """Read from `live`, which must not be refreshed while this object is in use."""
@@ -113,9 +125,10 @@ class EntityLists:
         return known
 
     def _read_jobs(self, known: _CachedLists, keys: Collection[int] | None) -> list[Name]:
-        """Read jobs by key number, None for all.
+        """Read jobs into `known`. keys: the key numbers of the jobs, or None for all jobs.
 
-        Jobs with the same display name are read together, because they share facets.
+        Jobs with the same display name are read together, because they share facets. Returns the keys of the jobs that
+        were read again.
         """
         names, sql = self._live.names, self._sql
         numbers = None if keys is None else [key for (key,) in sql.execute(_SAME_NAME, (json_array(keys),))]
@@ -138,7 +151,7 @@ class EntityLists:
         return removed
 
     def _read_datasets(self, known: _CachedLists, numbers: Collection[int] | None) -> None:
-        """Read datasets by name number, None for all."""
+        """Read datasets into `known`. numbers: the name numbers of the datasets, or None for all datasets."""
         live = self._live
         where, these = ("true", None) if numbers is None else (f"n.id {_IN_LIST}", json_array(numbers))
         rows = self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where=where), (these,) if these else ())
@@ -159,7 +172,7 @@ class EntityLists:
             known.add_dataset(number, ListedDataset(name, *fields, seen_us, written_us, job), key)
 
     def _numbers_with_current(self, sent: Collection[int]) -> set[int]:
-        """Return the numbers of the datasets that some names as sent mean, and of the names themselves."""
+        """Return the numbers of the datasets that some names as sent mean now, and the numbers of these names."""
         names = self._live.names
         found = {self._current_name(names.name(number)) for number in sent}
         return {number for name in found if (number := names.find_number(name)) is not None} | {
@@ -173,7 +186,10 @@ class EntityLists:
         return {names.find_number(each) or 0 for name in every for each in (name, *names.generations(name))}
 
     def _last_writes(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
-        """Return when each dataset was last written, and the key of the job that wrote it."""
+        """Return (time of the last write (us), key of the job that wrote it) by dataset.
+
+        sent: the numbers of names as sent, or None for all.
+        """
         found: dict[Name, tuple[int, Name]] = {}
         where, these = (_ALL, None) if sent is None else (f"g.output {_IN_LIST}", json_array(sent))
         for output, job, last_us in self._sql.execute(_WRITTEN.format(where), (these,)):
@@ -184,7 +200,10 @@ class EntityLists:
     def _facet_values(
         self, kind: int, facet: str, read: Callable[[str], T], numbers: Collection[int] | None
     ) -> dict[Name, T]:
-        """Return a value read from the newest text of a facet, by current name. numbers: name numbers, None for all."""
+        """Return values from the newest text of a facet, by the current name of the dataset or job.
+
+        read: returns the value from the facet's text. numbers: name numbers, or None for all.
+        """
         found, names = {}, self._live.names
         where, these = (_ALL, None) if numbers is None else (f"name {_IN_LIST}", json_array(numbers))
         for number, value in self._sql.execute(_FACETS.format(where), (these, kind, facet)):
@@ -193,7 +212,10 @@ class EntityLists:
         return found
 
     def _dataset_tags(self, sent: Collection[int] | None) -> dict[Name, set[str]]:
-        """Return the tags of datasets and their columns: from facets, from the API and from the tags file."""
+        """Return the tags of datasets and their columns, by dataset: from facets, the API and the tags file.
+
+        sent: the numbers of names as sent, or None for all.
+        """
         found, live, rules = self._api_tags(), self._live, self._rules
         some = None if sent is None else {live.names.name(number).plain for number in sent}
         for dataset, tags in (live.tags() if some is None else live.tags_of(some)).items():

@@ -12,16 +12,16 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import order_text_after, time_us_of_order_text
 
 MAX_SETS = 1_000
-"""How many of the newest facet sets are read to find the facets at a time in the past."""
+"""The maximum number of the newest facet sets that are read to find the facets at a time in the past."""
 
 facet_set_from = msgpack.Decoder(list[tuple[str, int]]).decode
 
 _Newest = dict[str, tuple[str, str | int]]
-"""Facet name → (order of its newest event, its text or the number of its text)."""
+"""Facet name → (a text that sorts like the facet's newest event, the facet's text or the number of its text)."""
 
 
 class DescriptiveFacets:
-    """Reads facets from the index file. A facet whose newest value is `_deleted` is left out."""
+    """Reads facets from the index file. Facets that the newest event deletes (`_deleted`) are left out."""
 
     def __init__(self, live: LiveGraph):
         """Read from `live`, which must not be refreshed while this object is in use."""
@@ -29,7 +29,7 @@ class DescriptiveFacets:
         self._sql = live.sql
 
     def job_facets(self, job: Name) -> dict[str, str]:
-        """Return the newest text of each facet of a job. job: its display name."""
+        """Return the newest text of each facet of a job, by facet name. job: the display name."""
         return self._without_deleted(
             {facet: (order, value) for _, facet, order, value in self._newest_facets((JOB,), job, None)}
         )
@@ -37,9 +37,10 @@ class DescriptiveFacets:
     def dataset_facets(
         self, dataset: Name, only_facet: str | None = None, excluded: Container[str] = ()
     ) -> dict[str, str]:
-        """Return the newest text of each facet of a dataset. Its own facets override input facets of the same name.
+        """Return the newest text of each facet of a dataset, by facet name.
 
-        only_facet: return just this facet. excluded: facets to leave out.
+        If an input facet and a dataset facet have the same name, the dataset facet is returned.
+        only_facet: return only this facet. excluded: the names of facets to leave out.
         """
         names, naming = self._live.naming.names_of(dataset), self._live.naming
         found: dict[int, _Newest] = {DATASET: {}, COUNTED: {}}
@@ -64,10 +65,12 @@ class DescriptiveFacets:
         only_facet: str | None = None,
         excluded: Container[str] = (),
     ) -> dict[str, str]:
-        """Return the newest text of each facet at a time (us).
+        """Return the newest text of each facet at a time (us), by facet name.
 
         If a set of facets was sent before and after that time, it counts as sent at that time, because the index stores
-        only its first and last time.
+        only the first and last time of a set.
+        kind: DATASET or JOB. names: all names of the dataset, or the display name of the job. only_facet: return only
+        this facet. excluded: the names of facets to leave out.
         """
         sets: list[tuple[str, bytes, bytes]] = []
         for name in names:
@@ -90,7 +93,7 @@ class DescriptiveFacets:
     def _newest_facets(
         self, kinds: Sequence[int], name: Name, only_facet: str | None
     ) -> list[tuple[int, str, str, str | int]]:
-        """Return (kind, facet, order, text or number of the text) of the newest facets under one name."""
+        """Return (kind, facet name, order, text or number of the text) of the newest facets under one name."""
         return self._sql.execute(
             f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({question_marks(kinds)}) "
             "AND name = ? "
@@ -99,10 +102,10 @@ class DescriptiveFacets:
         ).fetchall()
 
     def _schema_facet(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
-        """Return the columns as a `schema` facet according to rule 12.
+        """Return the columns of a dataset as a `schema` facet (rule 12), or an empty dictionary without columns.
 
-        It is the schema of the newest generation that has one, as in `Snapshot.shown_columns`. If several texts have
-        the same columns, any of them will do.
+        The schema is that of the newest generation with a schema, as in `Snapshot.shown_columns`. If several texts have
+        the same columns, any of the texts is used.
         """
         every = self._live.naming.generations.meanings(dataset.plain)
         joined = next((found for each in every if (found := self._live.schema(each))), None)
@@ -123,7 +126,7 @@ class DescriptiveFacets:
         return self._live.facet_text(dict(facet_set_from(max(sets)[2]))["schema"]) if sets else None
 
     def _without_deleted(self, found: _Newest) -> dict[str, str]:
-        """Return the texts of facets, except `_deleted` ones."""
+        """Return the texts of facets by facet name, without deleted facets (`_deleted`)."""
         texts = {
             facet: value if isinstance(value, str) else self._live.facet_text(value)
             for facet, (_, value) in found.items()

@@ -1,4 +1,4 @@
-"""Read recent changes from the index file and return them as events for people and programs."""
+"""Reads recent changes from table `feed` of the index file and returns them as events for people and programs."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from headwater.lineage.runs.jobs import job_key
 
 AT_ONCE = 500
 _MAX_EDGES = 100
-"""How many edges of one job and dataset the events of one batch contain at most."""
+"""The maximum number of edges of one job and dataset in the events of one batch."""
 
 _FEED = "SELECT id, generation, kind, number, value FROM feed WHERE id > ? AND id <= ?"
 _EDGES_OF_SET = (
@@ -27,11 +27,11 @@ _EDGES_OF_SET = (
     "JOIN edges v ON v.edge_set = e.number JOIN names j ON j.id = g.job JOIN names o ON o.id = g.output "
     "WHERE e.number = ?"
 )
-"""Selects the job, output and edges of an edge set. Without an output there is no row."""
+"""Selects the job, output and edges of an edge set. Returns no row for an edge set without an output."""
 
 
 class FeedEvent(NamedTuple):
-    """A recent change. id: the place in the feed after it."""
+    """A recent change. id: the place in the feed from which to read the next changes, as text."""
 
     id: str
     kind: str
@@ -39,7 +39,10 @@ class FeedEvent(NamedTuple):
 
 
 class FeedPlace(NamedTuple):
-    """A place in the feed of one index file."""
+    """A place in the feed of one index file.
+
+    file: when the file was published (ns). number: the id of the last row that was read.
+    """
 
     file: int
     number: int
@@ -61,7 +64,10 @@ class FeedReader:
             return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
 
     def find_place(self, event_id: str) -> FeedPlace | None:
-        """Return the place of an id, or None if the feed does not contain it or no longer contains it."""
+        """Return the place of an event id, or None if the feed does not or no longer contain this place.
+
+        Raises LakeUnavailable if no index can be read.
+        """
         file, _, number = event_id.partition("-")
         if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(event_id) < 40):
             return None
@@ -71,10 +77,10 @@ class FeedReader:
         return place if place.file == current and oldest - 1 <= place.number <= newest else None
 
     def read_changes(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[FeedEvent], FeedPlace]:
-        """Return the changes after a place in whole batches, and the place after them.
+        """Return (the changes after a place, the place after these changes). Batches are complete.
 
-        If the index file was replaced, the feed is read from its start. until: a place of the same file at which to
-        stop.
+        If the index file was replaced since `after`, the feed of the new file is read from its start. until: the last
+        place to read, in the same file; None for no limit.
         """
         last = until.number if until else 1 << 62
         with self._open_file() as (sql, file):
@@ -109,7 +115,7 @@ class FeedReader:
 
 
 def _read_batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
-    """Read the rows after a place. The last batch is complete."""
+    """Return the rows with ids in (number, last], at most about 500, so that the last batch is complete."""
     rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
     if len(rows) == AT_ONCE:
         rows += sql.execute(f"{_FEED} AND generation = ? ORDER BY id", (rows[-1][0], last, rows[-1][1])).fetchall()
@@ -148,7 +154,7 @@ def _run_content(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any
 def _changed_edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
     """Yield the edges between datasets that a batch added or ended.
 
-    Edges that only moved to another run are left out.
+    Edges that moved from one edge set to another are left out, because they neither appeared nor ended.
     """
     lines: dict[tuple[Name, Name], tuple[dict[Name, int], dict[Name, int]]] = {}
     lists = InputLists(sql)

@@ -37,7 +37,7 @@ class JobAncestry:
         return sorted(self._names.name(key) for (key,) in rows)
 
     def jobs_by_display_name(self, namespace: str | None, name: str) -> list[Name]:
-        """Return the keys of the jobs with this display name, in one namespace or in all (None)."""
+        """Return the keys of the jobs with this display name. namespace: None searches all namespaces."""
         where, values = ("AND n.namespace = ?", (name, namespace)) if namespace is not None else ("", (name,))
         rows = self._sql.execute(
             f"SELECT j.key FROM names n JOIN jobs j ON j.display_name = n.id WHERE n.name = ? {where}", values
@@ -45,14 +45,17 @@ class JobAncestry:
         return sorted(self._names.name(key) for (key,) in rows)
 
     def newest_run_facet(self, job: Name, facet: str) -> Any:
-        """Return a decoded facet of a job's newest run, or None if the run or the index does not have it."""
+        """Return a decoded facet of a job's newest run. job: the job's key.
+
+        Returns None if the run has no such facet, or if the index no longer contains the facets of the run.
+        """
         row = self._sql.execute(_NEWEST, (self._number_of_name(job),)).fetchone()
         return self._run_facet(row[1], facet) if row else None
 
     def _type_and_parents(self, job: Name) -> JobPosition:
         """Return the type, parent and root of a job by its key.
 
-        A parent without events has the name from `parent` facets.
+        If the parent has no events, its name comes from `parent` facets.
         """
         shown, named = self._sql.execute(
             "SELECT display_name, parent FROM jobs WHERE key = ?", (self._number_of_name(job),)
@@ -76,7 +79,10 @@ class JobAncestry:
         return text_at(decode(row[0].encode()), "jobType") or "" if row else ""
 
     def _root_job(self, run: str) -> Name | None:
-        """Return the name of a run's root job from its `parent` facet, or None if the index no longer has the facet."""
+        """Return the name of a run's root job from the run's `parent` facet.
+
+        Returns None if the facet names no root job, or if the index no longer contains the facet.
+        """
         text = parent_facet(recent_facets(self._sql, [run]).get(run, {}))
         facet = decode(text) if text else None
         namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))
@@ -92,7 +98,7 @@ class JobAncestry:
 
 _MOST = 20
 _SCAN_LIMIT = 200
-"""How many of a job's newest runs are read."""
+"""The maximum number of a job's newest runs that are read."""
 
 _SENT = (
     "SELECT sent_job, max(time_us) AS last_us FROM (SELECT r.sent_job, r.time_us FROM jobs j JOIN runs r "
@@ -102,6 +108,9 @@ _SENT = (
 
 
 def original_names(live: LiveGraph, job: Name) -> list[str]:
-    """Return the 20 newest original names that the rules turned into a job's display name, newest first."""
+    """Return the sent names that the rules changed into a job's display name, newest first.
+
+    job: the display name. Returns at most 20 names of the last 200 runs.
+    """
     rows = live.sql.execute(_SENT, (live.names.find_number(job) or 0, _SCAN_LIMIT, _MOST))
     return [live.names.name(number).name for number, _ in rows]

@@ -1,4 +1,4 @@
-"""The current index for questions: a graph of the edge sets that count, updated one generation at a time."""
+"""The current index for questions: a graph of the edge sets that count, which is updated to each new generation."""
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -60,29 +60,39 @@ _WRITES_OF_RUNS = (
     f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN candidates v ON v.run = k.id "
     "CROSS JOIN job_outputs g ON g.id = v.job_output CROSS JOIN runs r ON r.run = v.run"
 )
-"""SELECTs of writes: of all runs, and of the runs whose keys are in a JSON list."""
+"""`_WRITES` selects the writes of all runs. `_WRITES_OF_RUNS` selects the writes of runs by a JSON list of run keys."""
 
 _SEEN = f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ?"
 """Selects the column lists that were mentioned under a name."""
 
 _ROW_WEIGHT = 5
-"""How many edges a list row counts as in the cache. With this weight, the cache holds 100,000 rows."""
+"""The weight of a list row in the cache, in edges. With this weight, the cache holds 100,000 rows."""
 
 _MAX_TIMES = 100_000
-"""How many edge sets' times are cached, about 25 MB."""
+"""The maximum number of edge sets with cached times, which take about 25 MB."""
 
 _NO_REWRITES = (None, None)
-"""The value for a dataset without whole rewrites: (last if it is not written by parts, last in any case)."""
+"""The value in `_rewrites` for a dataset without whole rewrites.
+
+The elements are the last rewrite if the dataset is not written by parts, and the last rewrite if it is.
+"""
 
 _CHARACTERS_PER_EDGE = 100
-"""How many characters of a text weigh as much as an edge."""
+"""The number of characters of a text that weigh as much as an edge in the cache."""
 
 
 class LiveGraph(Snapshot):
-    """A graph of the edge sets that count, and the newest schemas. `refresh` updates both."""
+    """A graph of the edge sets that count, and the newest schemas. `refresh` updates both.
+
+    generation: the newest generation of the index that is loaded. naming_generation: the generation at which names may
+    last have changed their meaning. api_generation: the generation of the newest change through the API.
+    """
 
     def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
-        """Read all edge sets that count. Raises LakeUnavailable if there is no index."""
+        """Read all edge sets that count from the index file `path`. Raises LakeUnavailable if there is no index.
+
+        remask: applies the user's masking rules to the lineage of an edge set.
+        """
         self.path, self._rules = path, rules
         check_pages(path)
         with close_on_error(open_for_reading(path)) as self.sql:
@@ -117,7 +127,7 @@ class LiveGraph(Snapshot):
     def refresh(self) -> None:
         """Load the generations that the writer has committed since the last call.
 
-        Until `end_read`, all queries see this one generation.
+        Starts a read transaction: until `end_read`, all queries see the newest of these generations.
         """
         self.end_read()
         self.sql.execute("BEGIN")
@@ -145,7 +155,7 @@ class LiveGraph(Snapshot):
             self.sql.execute("COMMIT")
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset's newest schema, in one generation of the dataset."""
+        """Return the columns in the newest schema of a dataset generation."""
         schema = self._schemas.get(dataset)
         found = self._columns.get(schema)
         if found is None:
@@ -160,7 +170,7 @@ class LiveGraph(Snapshot):
         return found
 
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time of a dataset generation's base column list (us), or None without one."""
+        """Return the time (us, UTC) of a dataset generation's base column list, or None if it has no base list."""
         return self.cached(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
@@ -168,7 +178,7 @@ class LiveGraph(Snapshot):
         return base.time_us if base else None
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
-        """Return the keys of a dataset's columns, except those that only readers list."""
+        """Return the keys of a dataset's columns, except columns that only readers list."""
         return self.cached(("written", dataset), lambda: self._written_keys(dataset))
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
@@ -195,7 +205,7 @@ class LiveGraph(Snapshot):
         return self._nests
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that an event names, even if no run that names it completed."""
+        """Return every dataset that an event names, even if no run that names the dataset completed."""
         return self.cached("names in events", self._names_in_events)
 
     def _names_in_events(self) -> frozenset[Name]:
@@ -203,13 +213,16 @@ class LiveGraph(Snapshot):
         return frozenset(self.resolve(self.names.name(number)) for (number,) in rows)
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Return whether an event names a dataset, even if no run that names it completed."""
+        """Return whether an event names a dataset, even if no run that names the dataset completed."""
         query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
         numbers = (self.names.find_number(name) or 0 for name in self.naming.names_of(dataset))
         return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
 
     def display_names(self, rules: NameRules) -> DisplayNames:
-        """Return the display names of all datasets. A new generation of the index adds only its new names."""
+        """Return the display names of all datasets. They are cached; only names of new generations are added.
+
+        rules: the rules for workspaces, items and aliases.
+        """
         at = self.generation, self.naming_generation, len(self.graph.names)
         if self._display is None or self._display[0] is not rules or self._display_state[1] != self.naming_generation:
             self._display, self._display_state, self._unnamed = None, at, set()
@@ -223,7 +236,7 @@ class LiveGraph(Snapshot):
         return self._display[1]
 
     def schema(self, dataset: Name) -> str | None:
-        """Return the content hash of a dataset's newest schema, or None."""
+        """Return the content hash of the newest schema of a dataset generation, or None without a schema."""
         return self._schemas.get(dataset)
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
@@ -233,9 +246,9 @@ class LiveGraph(Snapshot):
         return self._tags
 
     def tags_of(self, datasets: Collection[Name]) -> Mapping[Name, Sequence[Tag]]:
-        """Return the current tags of a few datasets.
+        """Return the current tags of a few datasets, by dataset. Datasets without tags are left out.
 
-        If a dataset has only one name, only the newest facets under that name are read.
+        If a dataset has only one name, only the newest facet of each producer is read.
         """
         table, found = TagTable(self.sql, self.names), {}
         for dataset in datasets:
@@ -259,16 +272,16 @@ class LiveGraph(Snapshot):
         return found
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return a cached value of this generation. compute: called if there is none."""
+        """Return a value that is cached until the next generation. compute: called if no value is cached."""
         if key not in self._cached:
             self._cached[key] = compute()
         found: T = self._cached[key]
         return found
 
     def cached_list(self, key: Hashable, load: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """Return a complete list, from which a caller takes a page; cached for the next pages of this generation.
+        """Return a complete list, from which the caller takes a page. The list is cached until the next generation.
 
-        A list that is too long for the cache is computed for each page.
+        A list that is too long for the cache is loaded again for each page.
         """
         found = self._lists.get(key)
         if found is None:
@@ -280,8 +293,8 @@ class LiveGraph(Snapshot):
     def cached_across_generations(self, key: Hashable, compute: Callable[[], T], *, reset: bool = False) -> T:
         """Return a value that stays cached across generations.
 
-        The caller updates it, for example with `entities_changed_since`.
-        reset: create a new value in any case.
+        The caller must update the value, for example with `entities_changed_since`. compute: called if no value is
+        cached. reset: replace a cached value.
         """
         if reset or key not in self._across_generations:
             self._across_generations[key] = compute()
@@ -303,7 +316,7 @@ class LiveGraph(Snapshot):
         return found
 
     def newest_run(self, number: int) -> str | None:
-        """Return the key of the newest run that reports an edge set."""
+        """Return the key of the newest run that reports an edge set, or None. number: the number of the edge set."""
         query = (
             "SELECT k.key FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
@@ -312,13 +325,13 @@ class LiveGraph(Snapshot):
         return row[0] if row else None
 
     def ended_with_parent(self, run: str) -> bool:
-        """Return whether a run without its own end has ended with its parent or root run (rule 1.9)."""
+        """Return whether a run that reports no end has ended with its parent or root run (rule 1.9)."""
         query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
         row = self.sql.execute(query, (run,)).fetchone()
         return row is not None and row[0] == ENDED
 
     def applications(self, number: int) -> Set[str]:
-        """Return the parents of those runs in the job's newest execution that report an edge set."""
+        """Return the keys of the parents of the runs that report an edge set in the newest execution of its job."""
         return self.cached(("applications", number), lambda: self._applications(number))
 
     def _applications(self, number: int) -> Set[str]:
@@ -337,7 +350,10 @@ class LiveGraph(Snapshot):
         return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
 
     def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
-        """Filter edge sets by number to those that runs of an application report."""
+        """Yield the numbers of the edge sets that runs of an application report.
+
+        application: the key of the parent run. among: the numbers of the edge sets that may be returned.
+        """
         query = (
             "SELECT DISTINCT v.edge_set FROM run_keys k CROSS JOIN runs r ON r.parent = k.id "
             "CROSS JOIN candidates v ON v.run = r.run WHERE k.key = ?"
@@ -346,12 +362,12 @@ class LiveGraph(Snapshot):
         return super().in_application(application, reported.intersection(among))
 
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time (us)."""
+        """Yield the numbers of the edge sets for which the newest run is older than a time (us)."""
         rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
         return (number for (number,) in rows if number in self.graph.sets)
 
     def stats(self, number: int) -> Stats:
-        """Return the number of runs that report an edge set, their first and last time, and whether they wrote rows."""
+        """Return how many runs report an edge set, their first and last time, and whether one confirms written rows."""
         query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
         rows_confirmed = "SELECT 1 FROM candidates WHERE edge_set = ? AND rows_confirmed LIMIT 1"
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
@@ -368,7 +384,7 @@ class LiveGraph(Snapshot):
         return found
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of a dataset generation that began last, or None."""
+        """Return the whole rewrite of a dataset generation that began last, or None if there is none."""
         if self._rules.has_write_rules(dataset) or self._commit_proofs(dataset):
             return self.cached(("decided rewrite", dataset), lambda: self._declared_or_proven_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
@@ -392,7 +408,7 @@ class LiveGraph(Snapshot):
         return None
 
     def retired_jobs(self) -> RetiredJobs:
-        """Return the jobs that were deleted or declared as retired."""
+        """Return the jobs that were deleted through the API or declared as retired in the user's rules."""
         end_us = self.newest_event_us()
         rows = self.sql.execute(
             "SELECT name, time_us FROM changes WHERE mark = 'deleted' AND detail IN (?, ?) AND time_us <= ?",
@@ -402,22 +418,22 @@ class LiveGraph(Snapshot):
         return newest_retirement_times([*deleted, *declared_retirements(self._rules.names.jobs.retired, end_us)])
 
     def job_seen_us(self, job: Name) -> int:
-        """Return the time of a job's newest event (us), 0 if there is none."""
+        """Return the time (us, UTC) of a job's newest event, or 0 if there is none. job: the job's key."""
         query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
         return int(self.sql.execute(query, (self.names.find_number(job) or 0,)).fetchone()[0] or 0)
 
     def run_times_us(self, job: Name) -> Iterable[int]:
-        """Return the newest event time (us) of each run of a job."""
+        """Return the time (us, UTC) of the newest event of each run of a job. job: the job's key."""
         query = "SELECT last_us FROM runs WHERE job_key = ? AND kind = 'RUN'"
         return [last_us for (last_us,) in self.sql.execute(query, (self.names.find_number(job) or 0,))]
 
     def newest_event_us(self) -> int | None:
-        """Return the time (us) of the newest event that is not ahead of its receipt."""
+        """Return the time (us, UTC) of the newest event that is not ahead of its receipt, or None without events."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
 
     def _declared_or_proven_rewrite(self, dataset: Name) -> WholeRewrite | None:
-        """Return the last rewrite of a dataset for which users declare write kinds or commits prove them."""
+        """Return the last rewrite of a dataset, considering write kinds that users declare or commits prove."""
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._commit_proofs(dataset)
         names, found = self.naming.names_of(dataset.plain), None
         declares = self._rules.has_write_rules(dataset)
@@ -439,9 +455,10 @@ class LiveGraph(Snapshot):
         return found
 
     def _writes(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
-        """Yield the writes of a dataset, the one that began last first.
+        """Yield the writes of a dataset, sorted by their start, the last one first.
 
-        whole_runs: ids of runs that are needed in addition to those whose events report a rewrite; None for all writes.
+        whole_runs: None yields all writes. Otherwise, only writes that events report as rewrites are yielded, and the
+        writes of the runs with these ids.
         """
         output = self.names.find_number(dataset) or 0
         newest = "ORDER BY v.started_us DESC, v.time_us DESC"
@@ -458,7 +475,7 @@ class LiveGraph(Snapshot):
         return merge(*reported, promoted, key=itemgetter(1, 3), reverse=True)
 
     def _writes_by_execution(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
-        """Return the job and time of each write by an execution into a dataset, up to a time (us)."""
+        """Return (job, time (us)) of each write of an execution to a dataset, up to a time (us)."""
         query = (
             "SELECT g.job, v.time_us FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
@@ -467,7 +484,7 @@ class LiveGraph(Snapshot):
         return [(self.names.name(job), time_us) for job, time_us in rows]
 
     def _commit_proofs(self, dataset: Name) -> CommitProofs:
-        """Return the proofs of commits for the writes of a dataset."""
+        """Return the commit proofs for the writes of a dataset, under all its names."""
         if not self.cached(("any proofs",), self._has_commit_proofs):
             return NO_PROOFS
         return self.cached(("proofs", dataset.plain), lambda: self._read_commit_proofs(dataset.plain))

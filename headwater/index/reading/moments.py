@@ -16,9 +16,9 @@ _SHOWN = 5
 
 
 def last_success_us(live: LiveGraph, job: str) -> int:
-    """Return when the newest COMPLETE attempt of a job ended (us). job: a name, or `namespace/name`.
+    """Return the time (us, UTC) of a job's newest run with a completed attempt. job: a name, or `namespace/name`.
 
-    Raises NotKnown if there is none, WrongQuestion if several jobs have the name.
+    Raises NotKnown if there is no such job or run, WrongQuestion if several jobs have the name.
     """
     keys = _job_name_number(live, job)
     query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND completed"
@@ -29,24 +29,24 @@ def last_success_us(live: LiveGraph, job: str) -> int:
 
 
 def before_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the microsecond before a run began. Raises NotKnown, or WrongQuestion if several runs have the id."""
+    """Return the time one microsecond before a run began (us). Raises the errors of `RunHistory.find_run_key`."""
     key = RunHistory(live).find_run_key(run_id)
     query = "SELECT r.started_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
 
 
 def after_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the time of a run's newest event (us). Raises NotKnown, or WrongQuestion if several runs have the id."""
+    """Return the time of a run's newest event (us, UTC). Raises the errors of `RunHistory.find_run_key`."""
     key = RunHistory(live).find_run_key(run_id)
     query = "SELECT r.time_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0])
 
 
 def before_deploy_us(live: LiveGraph, version: str) -> int:
-    """Return the microsecond before a job first reported a version of its code.
+    """Return the time (us) one microsecond before a job first reported a version of its code.
 
-    version: the start of a version or tag in `sourceCodeLocation` facets; empty for the newest version. Raises
-    NotKnown.
+    version: the start of a version or tag in `sourceCodeLocation` facets; empty for the newest version. Raises NotKnown
+    if no job reported such a version.
     """
     first: dict[str, int] = {}
     for text, at_us in _first_reported_versions(live):

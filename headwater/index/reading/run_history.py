@@ -1,4 +1,4 @@
-"""The history of runs: what they read, wrote and reported, the runs before and after, and the tree of their parents."""
+"""The history of runs: their datasets and lineage, the runs before and after them, and the tree of parent runs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from headwater.lineage.runs.merged_run import Run, merge_run
 
 SHOWN = 20
 _MAX_EVENTS = 5
-"""How many of a run's events are read for the results of data quality tests."""
+"""The number of a run's last events that are read for the results of data quality tests."""
 
 SCAN_LIMIT = 5_000
-"""How many of the newest runs of a job and output are read."""
+"""The maximum number of the newest runs of a job output that are read."""
 
 _MAX_SIMILAR = 5
-"""How many similar runs an error message lists for an unknown run."""
+"""The number of similar runs that an error message lists for an unknown run."""
 
 _CANDIDATES = (
     f"SELECT {CANDIDATE_COLUMNS} FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = ? "
@@ -35,7 +35,10 @@ _CANDIDATES = (
 
 
 class RelatedRun(NamedTuple):
-    """A run related to another one: its key, time of its newest event (us, UTC), job, and state if requested."""
+    """A run that is related to another run.
+
+    time_us: the time of its newest event or of its write (us, UTC). job: the job's name. state: "" if it was not read.
+    """
 
     key: str
     time_us: int
@@ -44,7 +47,7 @@ class RelatedRun(NamedTuple):
 
 
 class RunEventPlaces(NamedTuple):
-    """Places in bronze: of the newest facets of a run, of the newest facets of its job, and of its last events."""
+    """The places in bronze of a run's events: with its newest run facets, with its newest job facets, and the last."""
 
     run_facets: set[Place]
     job_facets: set[Place]
@@ -62,9 +65,9 @@ class RunHistory:
     def find_run_key(self, run_id: str, *, exact: bool = False) -> str:
         """Return the key of a run by its id, or by a prefix of the id that no other run has.
 
-        exact: accept no prefix, because the answer changes the run. Raises NotKnown if no event has the id,
-        WrongQuestion if several runs have it. A key that contains the job is JSON which begins with the run id, so an
-        SQL index finds it.
+        exact: accept no prefix. Callers that change the run need this. Raises NotKnown if no event has the id,
+        WrongQuestion if several runs have it. Some keys are JSON with the run id and the job. They begin with the run
+        id, so an SQL index finds them as well.
         """
         begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
         rows = self._sql.execute(
@@ -85,7 +88,10 @@ class RunHistory:
         return str(keys[0])
 
     def _run_ids_by_prefix(self, prefix: str) -> list[str]:
-        """Return runs with events whose id starts with this text: pages and tables show only the start of an id."""
+        """Return the keys of runs with events that have an id with this prefix, at most five.
+
+        The prefix is supported because pages and tables show only the start of an id.
+        """
         text, is_cut = parse_id_prefix(prefix)
         if not text:
             return []
@@ -98,11 +104,11 @@ class RunHistory:
         return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _MAX_SIMILAR))]
 
     def newest_schema_hash(self, dataset: Name) -> str | None:
-        """Return the content hash of a dataset's newest schema."""
+        """Return the content hash of a dataset's newest schema, or None without a schema."""
         return self._live.schema(dataset)
 
     def event_places(self, key: str, limit: int) -> set[Place]:
-        """Return the places in bronze of a run's newest events."""
+        """Return the places in bronze of a run's newest events, at most `limit`. key: the run key."""
         rows = self._sql.execute(
             "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
             "JOIN partitions s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
@@ -116,10 +122,10 @@ class RunHistory:
         return merge_run(next(iter(facts.values())), self._live.naming)
 
     def find_run(self, run_id: str) -> tuple[str, RunEventPlaces]:
-        """Return the key of a run and the places in bronze of what its events report.
+        """Return the key of a run and the places in bronze of its events that a question needs.
 
-        run_id: as sent. If it is not a UUID and several jobs used it, pass the JSON `["id","namespace","job"]`. Raises
-        the same errors as `key`.
+        run_id: the id as sent. If it is not a UUID and several jobs used it, pass the JSON `["id","namespace","job"]`.
+        Raises the same errors as `find_run_key`.
         """
         key = self.find_run_key(run_id)
         rows = self._sql.execute(
@@ -132,7 +138,7 @@ class RunHistory:
         )
 
     def datasets_read_by(self, key: str) -> Iterator[Name]:
-        """Yield the datasets that a run read according to its lineage: some producers report no inputs (rule 5)."""
+        """Yield the datasets that a run read according to its lineage, because some producers omit inputs (rule 5)."""
         query = (
             "SELECT DISTINCT d.name FROM run_keys k JOIN candidates v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set JOIN reads d ON d.read_set = e.read_set WHERE k.key = ?"
@@ -144,7 +150,10 @@ class RunHistory:
         return self._live.rewrite_source(dataset, key)
 
     def unread_sql_reasons(self, key: str) -> dict[Name, str]:
-        """Return, for each dataset that a run wrote, why its SQL yields no or incomplete lineage."""
+        """Return, by written dataset, why the SQL of a run yields no or incomplete lineage for the dataset.
+
+        Datasets with complete lineage are left out.
+        """
         query = (
             "SELECT e.value, e.inputs FROM run_keys k JOIN candidates v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
@@ -155,9 +164,9 @@ class RunHistory:
         }
 
     def previous_writer(self, dataset: Name, time_us: int, excluded_key: str) -> RelatedRun | None:
-        """Return the newest other run that wrote a dataset at or before a time (us).
+        """Return the newest run that wrote a dataset at or before a time (us), or None if there is none.
 
-        excluded_key: the run to ignore.
+        excluded_key: the key of a run that is ignored.
         """
         row = self._sql.execute(
             "SELECT k.key, v.time_us, r.job FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
@@ -169,7 +178,7 @@ class RunHistory:
         return self._related_run(*row) if row else None
 
     def readers_until_next_write(self, dataset: Name, time_us: int) -> Iterator[RelatedRun]:
-        """Yield the runs that read a dataset between a time (us) and its next write."""
+        """Yield the runs that read a dataset between a time (us) and the next write of the dataset, at most 20."""
         number = self._number_of_name(dataset)
         next_write = self._sql.execute(
             "SELECT min(v.time_us) FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
@@ -186,7 +195,7 @@ class RunHistory:
         return (self._related_run(*row) for row in rows)
 
     def runs_of_execution(self, key: str, limit: int) -> Iterator[RelatedRun]:
-        """Yield the runs that belong to an execution, newest first. key: of the execution."""
+        """Yield the runs that belong to an execution, newest first. key: the run key of the execution."""
         rows = self._sql.execute(
             "SELECT k.key, r.time_us, r.job, r.state FROM run_keys e JOIN runs r ON r.execution = e.id "
             "AND r.execution <> r.run JOIN run_keys k ON k.id = r.run WHERE e.key = ?1 "
@@ -196,9 +205,10 @@ class RunHistory:
         return (self._related_run(*row) for row in rows)
 
     def dataset_candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
-        """Yield (layer, job, candidates) of the runs that wrote a dataset, newest first, with the numbers of edge sets.
+        """Yield (layer, job, candidates) for each job output of a dataset.
 
-        Each list has at most one candidate more than `SCAN_LIMIT`, which shows that there are more.
+        The candidates are what runs of the job reported, newest first. They contain numbers of edge sets. If a list has
+        `SCAN_LIMIT` + 1 candidates, there are more.
         """
         query = "SELECT id, layer, job FROM job_outputs WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
@@ -233,7 +243,7 @@ _CHILDREN = (
     "UNION SELECT r.parent FROM runs r WHERE r.execution = ?1 AND r.run <> ?1 AND r.parent <> ?1 "
     "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent)) "
 )
-"""Selects the children of a run. The second half adds runs without events between an execution and its parts."""
+"""Selects the children of a run. The second half adds runs without events between an execution and its runs."""
 
 _NODE = (
     "SELECT k.id, k.key, r.state, coalesce(r.started_us, (SELECT min(c.started_us) FROM runs c WHERE c.parent = k.id)) "
@@ -242,13 +252,14 @@ _NODE = (
     "WHERE c.parent = k.id LIMIT 1)) "
 )
 _MAX_ANCESTORS = 32
-"""How many ancestors are read at most."""
+"""The maximum number of ancestors that are read."""
 
 
 class TreeRun(NamedTuple):
-    """A run in the tree. job, state: None if unknown, as for a run without events. Times are in microseconds, UTC.
+    """A run in the tree. Times are in microseconds, UTC.
 
-    children: the number of runs whose parent it is. parent, execution: numbers of runs.
+    job, state: None if unknown, for example for a run without events. child_count: the number of runs with this run as
+    parent. parent_number, execution_number: the numbers of the parent run and of the execution.
     """
 
     number: int
@@ -270,7 +281,7 @@ class RunTree:
         self._live, self._sql, self._names = live, live.sql, live.names
 
     def find_run(self, run_id: str) -> TreeRun:
-        """Return a run by its id, even if only other runs name it.
+        """Return a run by its id, even if it has no events and other runs only name it as parent or root.
 
         Raises the same errors as `RunHistory.find_run_key`.
         """
@@ -286,7 +297,7 @@ class RunTree:
         return self._query_run("k.key = ?", key)
 
     def ancestors(self, run: TreeRun) -> list[TreeRun]:
-        """Return the ancestors of a run, the nearest first, up to its execution."""
+        """Return the ancestors of a run, the nearest first. The last one is the run's execution."""
         found = [run]
         while found[-1].parent_number is not None and len(found) <= _MAX_ANCESTORS:
             if any(each.number == found[-1].parent_number for each in found):
@@ -307,7 +318,7 @@ class RunTree:
         return [self._from_row(row) for row in rows]
 
     def child_state_counts(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
-        """Yield the number of a run's children in each state."""
+        """Yield (state, number of a run's children in this state). The state is None for children without events."""
         query = (
             f"{_CHILDREN} SELECT r.state, count(*) FROM child LEFT JOIN runs r ON r.run = child.run GROUP BY r.state"
         )

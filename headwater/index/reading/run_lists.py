@@ -10,7 +10,7 @@ from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.lost_runs import lost_sql
 
 LOST = "LOST"
-"""A state to filter by: runs without a terminal event that have sent no event for long (rule 1.9)."""
+"""A value of `RunFilter.state`: runs without a terminal event that have sent no event for a long time (rule 1.9)."""
 
 _NOTHING = -(1 << 62)
 _ORDER = ListOrder[str](
@@ -38,9 +38,10 @@ _CONTAINS_TEXT = (
 
 
 class RunFilter(NamedTuple):
-    """A filter for runs. state: a state of runs, or LOST.
+    """A filter for runs. None in a field means that the field does not filter.
 
-    since_us, until_us: range of the newest event; the end is excluded.
+    namespace: the namespace of the job. job: a job name, or `namespace/name`. state: a state of runs, or LOST.
+    since_us, until_us: a range of the run's newest event (us, UTC); the end is excluded.
     """
 
     namespace: str | None
@@ -51,7 +52,7 @@ class RunFilter(NamedTuple):
 
 
 class ListedRun(NamedTuple):
-    """A run in a list. time_us: time of its newest event. Times are in microseconds, UTC."""
+    """A run in a list. time_us: the time of its newest event. Times are in microseconds, UTC."""
 
     key: str
     job: Name
@@ -63,7 +64,10 @@ class ListedRun(NamedTuple):
 
 
 def listed_runs(live: LiveGraph, run_filter: RunFilter, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
-    """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid."""
+    """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid.
+
+    now_us: the current time, which decides which runs are lost.
+    """
     order = _ORDER.page_order(page)
     live.sql.create_function("folded", 1, str.casefold, deterministic=True)
     where, values = _sql_conditions(run_filter, page.folded_text, now_us)
@@ -119,7 +123,7 @@ _LOST = lost_sql("time_us", "?")
 
 
 class FailedRun(NamedTuple):
-    """A failed or lost run. job: its display name. Times are in microseconds, UTC."""
+    """A failed, aborted or lost run. job: the display name. Times are in microseconds, UTC."""
 
     run: str
     job: Name
@@ -130,7 +134,10 @@ class FailedRun(NamedTuple):
 
 
 def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
-    """Count runs as (state, bucket, count). A run belongs to the bucket in which it ended or sent its newest event."""
+    """Return (state, bucket number, number of runs). A run belongs to the bucket of its newest event.
+
+    since_us: the start of bucket 0 (us). bucket_us: the length of a bucket. until_us: the end, which is excluded.
+    """
     return live.sql.execute(
         "SELECT state, (time_us - ?1) / ?2, count(*) FROM runs "
         "WHERE kind = 'RUN' AND time_us >= ?1 AND time_us < ?3 GROUP BY 1, 2",
@@ -139,13 +146,13 @@ def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until
 
 
 def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[FailedRun]:
-    """Return the newest failed or aborted runs in a time range."""
+    """Return the newest failed or aborted runs with times in [since, until) (us, UTC), at most 20, newest first."""
     query = f"{_RUNS} time_us >= ? AND time_us < ? AND state IN ('FAIL', 'ABORT') {_NEWEST}"
     return _query_failed_runs(live, query, since_us, until_us)
 
 
 def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[FailedRun], int]:
-    """Return the newest lost runs (rule 1.9) and the number of all lost runs."""
+    """Return (the newest lost runs (rule 1.9), at most 20, number of all lost runs)."""
     total = live.sql.execute(f"SELECT count(*) FROM runs WHERE kind = 'RUN' AND {_LOST}", (now_us,)).fetchone()[0]
     return _query_failed_runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
 

@@ -26,17 +26,17 @@ class Search:
     """Searches the index that questions read while its writer may be running. Runs one search at a time."""
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
-        """rules: search also finds their aliases."""
+        """rules: the user's rules. Search also finds the aliases in them."""
         self._home = home
         self._rules = rules
         self._lock = threading.Lock()
         self._opened: tuple[PublishedFile, SearchFile] | None = None
 
     def find_hits(self, text: str, *, kinds: Sequence[str] = (), exact_datasets: Collection[Name] = ()) -> Hits:
-        """Return the hits for a text, ordered by match, then by the number of jobs that use them, then by last use.
+        """Return the hits for a text, ordered by match, kind, number of uses and last use.
 
-        kinds: return only these kinds; empty for all. exact_datasets: datasets that the whole text names. Raises
-        WrongQuestion, or LakeUnavailable if there is no index.
+        kinds: return only hits of these kinds; empty for all. exact_datasets: datasets with a name that is equal to the
+        whole text. Raises WrongQuestion if the text or a kind is invalid, LakeUnavailable if there is no index.
         """
         terms = _split_terms(text)
         wanted = _searched_kinds(kinds)
@@ -93,13 +93,13 @@ def _split_terms(text: str) -> list[str]:
 
 
 def _without_backticks(text: str) -> str:
-    """Return a text without backticks, which quote names in SQL. A text of backticks only does not change."""
+    """Return a text without backticks, which quote names in SQL. A text that contains only backticks is unchanged."""
     plain = text.replace("\0", " ")
     return plain.replace("`", "") if plain.replace("`", "").strip() else plain
 
 
 def _has_no_surrogates(term: str) -> bool:
-    """Return whether a term is valid text: SQLite rejects half a surrogate pair."""
+    """Return whether a term contains no surrogate characters, which SQLite rejects."""
     return term.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in term)
 
 

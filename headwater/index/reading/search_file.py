@@ -1,4 +1,4 @@
-"""Search in one index file: names, similar words that allow for typos, and descriptions."""
+"""Searches one index file: names, names with typos in the search terms, and descriptions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,29 +29,29 @@ def allowed_typo_count(term: str) -> int:
 
 
 def typo_count(term: str, word: str, limit: int) -> int | None:
-    """Return the number of typos between a term and the most similar prefix of a word, or None above `limit`."""
+    """Return the number of typos between a term and the most similar prefix of a word, or None if above `limit`."""
     lengths = range(len(term) - limit, min(len(word), len(term) + limit) + 1)
     found = min((count_typos(term, word[:length], limit) for length in lengths), default=limit + 1)
     return found if found <= limit else None
 
 
 class Vocabulary:
-    """A set of words that finds similar words: a few letters may be wrong, extra, missing or swapped.
+    """A set of words in which similar words are found. A few letters may be wrong, extra, missing or swapped.
 
-    A bit mask of letters rules out most words without a full comparison.
+    For most words, a comparison of bit masks of their letters already shows that they are not similar.
     """
 
     def __init__(self) -> None:
         self._words: list[tuple[int, str]] = []
 
     def add_words(self, words: Iterable[str]) -> None:
-        """Add words. Words must not be added twice."""
+        """Add words. A word must not be added twice. Short words and words with other characters are ignored."""
         self._words.extend(
             (_letter_mask(word), word) for word in words if len(word) >= _MIN_ONE_TYPO - 1 and word.isalpha()
         )
 
     def similar_words(self, term: str, limit: int) -> list[str]:
-        """Return the words with a prefix similar to a term, most similar first."""
+        """Return at most `limit` words with a prefix that is similar to a term, most similar first."""
         most = allowed_typo_count(term)
         return (
             [word for _, word in sorted(self._similar_words(term, most), key=itemgetter(0, 1))[:limit]] if most else []
@@ -76,7 +76,7 @@ def _letter_mask(word: str) -> int:
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 SCAN_LIMIT = 60
-"""How many things of a kind are ranked. If there are more, the answer is `truncated`."""
+"""The maximum number of entries of a kind that are ranked. If there are more, the result is truncated."""
 
 Match = Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
@@ -84,7 +84,7 @@ _PARTS = re.compile(r"([^\W\d_]+)")
 _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
 _FEW_HITS = 20
-"""Typos are considered only if there are fewer hits than this."""
+"""Similar words and descriptions are searched only if there are fewer hits than this."""
 
 _SIMILAR = 10
 """The penalty in the score of a hit for a corrected term."""
@@ -102,7 +102,7 @@ AND instr(lower(text), ?3) AND instr(text, '"description"') LIMIT ?4
 _WEIGHT = "SELECT uses, time_us FROM search_weights WHERE name = ? AND kind = ?"
 
 _COMPARED = 100_000
-"""How many names of a kind are compared as a whole if nothing else is found. Each takes about 2 µs."""
+"""The maximum number of names of a kind that are compared as a whole if nothing else is found, each in about 2 µs."""
 
 _TRIGRAM = 3
 _LAST_CHARACTER = "\U0010ffff"
@@ -117,7 +117,12 @@ WHERE coalesce(d.dropped, 0) = 0 AND t.id IN ({})
 
 
 class SearchHit(NamedTuple):
-    """A search hit. The fields come in the order by which hits are sorted."""
+    """A search hit. Hits are sorted by their first seven fields.
+
+    score: 0 for the best match. kind: the position in KINDS. negative_uses: minus the number of uses. age: minus the
+    time of the last use (us, UTC). dataset_or_job: the name that was found. column, tag: "" if the hit is none.
+    alias_target: the dataset that an alias means, else None. match: how the search terms matched.
+    """
 
     score: int
     kind: int
@@ -134,7 +139,7 @@ class SearchFile:
     """One index file, with its vocabulary and symlinks in memory."""
 
     def __init__(self, path: Path):
-        """Open the file. Raises LakeUnavailable if there is no index."""
+        """Open the index file. Raises LakeUnavailable if there is no index."""
         with close_on_error(open_for_reading(path)) as self.sql:
             self._names = NameNumbers(self.sql)
             self._naming = SqliteNaming(self.sql, self._names)
@@ -144,7 +149,10 @@ class SearchFile:
         self._data_version = -1
 
     def find_hits(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
-        """Return the hits, and whether there may be more. All queries see one generation of the index."""
+        """Return (hits, whether there may be more hits). All queries see one generation of the index.
+
+        terms: the casefolded search terms. kinds: the kinds of hits to return.
+        """
         with read_transaction(self.sql):
             self._refresh_vocabulary()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
@@ -171,7 +179,7 @@ class SearchFile:
             return _best_per_thing(found), self._truncated
 
     def hits_for_datasets(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
-        """Yield the datasets that a text names as the best hits, without dropped ones."""
+        """Yield hits with the best score for datasets, except dropped and unknown datasets."""
         dropped = "SELECT 1 FROM datasets WHERE name = ? AND dropped"
         with read_transaction(self.sql):
             self._refresh_vocabulary()
@@ -181,7 +189,10 @@ class SearchFile:
                     yield self._make_hit("dataset", number, name, "", ranked=(0, "exact"))
 
     def _hits_in_descriptions(self, terms: Sequence[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
-        """Yield jobs, datasets and columns whose descriptions contain all terms. SQL filters by the longest term."""
+        """Yield hits for jobs, datasets and columns with a description that contains all terms.
+
+        The SQL query filters only by the longest term. If this term has fewer than three characters, there are no hits.
+        """
         most = max(terms, key=len)
         if len(most) < _TRIGRAM:
             return
@@ -204,7 +215,10 @@ class SearchFile:
         return SearchHit(ranked[0], KINDS.index(kind), -uses, -(time_us or 0), name, column, "", None, ranked[1])
 
     def _hits_with_similar_names(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
-        """Yield the things whose whole names are most similar to a term, because a typo may join or split words."""
+        """Yield hits for the names that are most similar to a term as a whole, because a typo may join or split words.
+
+        stored: the kinds of entries that are searched. kinds: the kinds of hits that are returned.
+        """
         for kind in stored:
             rows = self.sql.execute(
                 "SELECT DISTINCT last FROM search_entries WHERE kind = ? LIMIT ?", (kind, _COMPARED)
@@ -235,7 +249,7 @@ class SearchFile:
         return found
 
     def _hit_ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
-        """Yield the ids of possible hits, better matches first. Ids may repeat."""
+        """Yield the ids of entries that may match all terms, better matches first. Ids may repeat."""
         first, last = terms[0], last_name_part(terms[0])
         if len(terms) == 1:
             yield from self._query_ids("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last)
@@ -258,7 +272,7 @@ class SearchFile:
         return self._query_ids(query, phrases, *entry_id_range(kind))
 
     def _ids_of_parts(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
-        """Yield the columns or tags whose names contain one of the terms, of datasets whose names contain `dataset`."""
+        """Yield the ids of columns or tags. Their names contain a term, and their datasets' names contain `dataset`."""
         if kind not in ("column", "tag") or not terms:
             return iter(())
         datasets = list(self._ids_matching_phrases("dataset", _fts_phrase(dataset)))
@@ -280,7 +294,7 @@ class SearchFile:
         return (chosen for chosen in islice(product(*near), _CORRECTED) if chosen != tuple(terms))
 
     def _similar_terms(self, term: str) -> Iterator[str]:
-        """Yield variants of a term with similar words. A term with `_` or `/` contains several words."""
+        """Yield variants of a term in which words are replaced by similar words. Characters such as `_` split words."""
         parts = _PARTS.split(term)
         words = [
             [part, *(word for word in self._vocabulary.similar_words(part, _CORRECTED) if not word.startswith(part))]
@@ -316,7 +330,7 @@ class SearchFile:
 
 
 def _best_per_thing(hits: Iterable[SearchHit]) -> set[SearchHit]:
-    """Return the best hit of each thing. A dataset may be found by both its name and its display name."""
+    """Return the best hit for each thing, because a dataset may be found by both its name and its display name."""
     found: dict[tuple[object, ...], SearchHit] = {}
     for hit in sorted(hits, key=lambda hit: (hit.score, hit.match)):
         found.setdefault((hit.kind, *hit[4:8]), hit)
@@ -341,9 +355,10 @@ def _fts_phrase(term: str) -> str:
 
 
 def match_rank(term: str, own_name: str, last_name_part: str, parent: str) -> int | None:
-    """Return how well a casefolded term matches a thing: 0 is best, None means it does not.
+    """Return how well a casefolded term matches an entry: a position in MATCHES, or None if it does not match.
 
-    The names of the thing are not casefolded.
+    own_name: the name of the entry. last_name_part: the casefolded last part of this name. parent: the namespace or
+    the dataset of the entry. own_name and parent are not casefolded.
     """
     folded = own_name.casefold()
     if term in folded:

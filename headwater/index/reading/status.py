@@ -1,4 +1,4 @@
-"""The state of the index that questions read: its position in bronze, events set aside, size and growth."""
+"""The state of the index that questions read: its position in bronze, the events set aside, its size and growth."""
 
 import sqlite3
 from collections.abc import Callable
@@ -17,29 +17,32 @@ T = TypeVar("T")
 
 
 def served_progress(home: IndexHome) -> Progress:
-    """Return the position of the file that questions read; empty if there is none. Raises LakeUnavailable.
+    """Return the position in bronze of the file that questions read, or an empty mapping if there is no such file.
 
-    Every later answer includes at least the events up to this position: a question reads all that its file contains,
-    and questions switch to another file only when it contains more.
+    Every later answer includes at least the events up to this position. A question reads everything in its file, and
+    questions switch to another file only when that file has caught up with bronze. Raises LakeUnavailable.
     """
     return _query_index(home, read_progress, {})
 
 
 def building_progress(home: IndexHome) -> Progress:
-    """Return the position of the first index while it is being built, before there is one to read.
+    """Return the position in bronze of an index that is being built, before questions can read it.
 
-    Raises LakeUnavailable.
+    Returns an empty mapping if there is no readable file. Raises LakeUnavailable.
     """
     path = home.unpublished_path()
     try:
         with closing(open_for_reading(path)) if path else nullcontext() as sql:
             return read_progress(sql) if sql else {}
-    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # just being created, or damaged
+    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # the file is just being created, or it is damaged
         return {}
 
 
 def served_set_aside_events(home: IndexHome, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
-    """Return the events that this file has set aside. Raises LakeUnavailable."""
+    """Return the events, with their sources, that are missing from all answers because the index set them aside.
+
+    since_us: the earliest time of receipt (us, UTC). Raises LakeUnavailable.
+    """
     none: list[tuple[Source, SetAsideEvent]] = []
     return _query_index(home, lambda sql: set_aside_events_since(sql, since_us), none)
 
@@ -54,13 +57,13 @@ def _query_index(home: IndexHome, read: Callable[[sqlite3.Connection], T], defau
 
 _DAY_US = 86_400_000_000
 _LONGEST_US = 7 * _DAY_US
-"""The growth rate is that of the last seven days, or of the whole history if that is shorter."""
+"""The growth rate is computed from the last seven days, or from the whole history if it is shorter."""
 _LEAST_US = 3_600_000_000
-"""The shortest history from which a rate is computed."""
+"""The shortest history (us) from which a growth rate is computed."""
 
 
 class IndexGrowth(NamedTuple):
-    """The size of all index files (bytes) and their growth (bytes per day), None if it is unknown."""
+    """The size of all index files (bytes), and their growth (bytes per day; None if it is unknown)."""
 
     bytes: int
     bytes_per_day: float | None
@@ -73,7 +76,8 @@ class IndexGrowth(NamedTuple):
 def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> IndexGrowth:
     """Measure the index that questions read.
 
-    The growth rate is the size per event times the rate of received events. with_rate: reads one row for each event.
+    The growth rate is the size per event times the rate of received events. with_rate: also compute the growth rate,
+    for which one row of each event is read. If the file cannot be read, the growth rate is unknown.
     """
     size = home.size_bytes()
     if not with_rate:
@@ -87,7 +91,10 @@ def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> Ind
 
 
 def _event_counts(path: Path, since_us: int) -> tuple[int, int, int]:
-    """Return the number of events in the file, the number received since then, and the first time of receipt (us)."""
+    """Return (number of events in the file, number of events received since a time (us), first time of receipt (us)).
+
+    The last element is 0 if there is no event.
+    """
     with closing(open_for_reading(path)) as sql:
         count, recent, oldest_us = sql.execute(
             "SELECT count(*), coalesce(sum(received_us >= ?), 0), coalesce(min(received_us), 0) FROM event_facts",

@@ -1,4 +1,4 @@
-"""Opens the lineage for a question: the current one, all lineage ever observed, or that at a time in the past."""
+"""Opens the lineage for a question: the current lineage, all lineage ever observed, or the lineage at a past time."""
 
 import threading
 from collections import OrderedDict
@@ -30,9 +30,9 @@ from headwater.lineage.snapshots.snapshot import Snapshot
 
 
 class FairLock:
-    """A lock that goes to a waiting thread before the thread that has just released it.
+    """A lock that a waiting thread gets before the thread that has just released the lock.
 
-    Long work in pieces thus lets waiting threads in between two pieces.
+    If long work releases the lock after each piece, other threads can work between two pieces.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,10 @@ _MAX_PAST = 2
 
 
 class ActiveRules(NamedTuple):
-    """The user's rules. indexed: the index that questions read was built with these name rules and this code."""
+    """The user's rules, and the problems in their files.
+
+    is_indexed: the index that questions read was built with these name rules and the current code of the rules.
+    """
 
     rules: UserRules
     problems: list[str]
@@ -64,10 +67,10 @@ class ActiveRules(NamedTuple):
 
 
 class ViewOpener:
-    """Opens lineage for questions. Keeps the current graph and two points in time in memory.
+    """Opens lineage for questions. Keeps the current graph and the lineage at two past times in memory.
 
-    One question about now and one about the past run at a time. Deriving a point in time delays only other questions
-    about the past.
+    One question about now and one question about the past can run at the same time. Deriving the lineage at a past time
+    delays only other questions about the past.
     """
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
@@ -96,7 +99,10 @@ class ViewOpener:
 
     @contextmanager
     def open_view(self, as_of: AsOf) -> Iterator[View]:
-        """Open the view for a question. It does not change meanwhile. Raises LakeUnavailable if there is no index."""
+        """Open the view for a question. The view does not change while it is open.
+
+        Raises LakeUnavailable if there is no index.
+        """
         with gc_paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
@@ -108,7 +114,7 @@ class ViewOpener:
 
     @contextmanager
     def open_view_and_index(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
-        """Open the view for a question together with the current index, which contains the descriptive facets."""
+        """Open the view for a question together with the current index, for questions that also read facets."""
         if not as_of.is_derived:
             with gc_paused(), self._opened_index() as (live, rules):
                 yield _make_view(live, rules, as_of), live
@@ -122,7 +128,7 @@ class ViewOpener:
             return question(live, rules)
 
     def resolution_steps(self, name: Name, at_us: int | None) -> list[Step]:
-        """Return the steps from a canonical name to the dataset that it means at a time (us), None for now."""
+        """Return the steps from a canonical name to the dataset that it means at a time. at_us: us, or None for now."""
         with self._opened_index() as (live, _):
             naming = live.naming
             time_us = MAX_TIME_US if at_us is None else at_us
@@ -168,7 +174,7 @@ class ViewOpener:
         self._live, self._opened = None, None
 
     def _past_snapshot(self, as_of: AsOf) -> tuple[FactSnapshot, UserRules]:
-        """Derive the lineage at a time in the past, unless it is cached. Costs about 50 us per event."""
+        """Derive the lineage at a past time, unless it is cached. This takes about 50 us per event."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
             removed_before_us = live.removed_before_us

@@ -1,4 +1,4 @@
-"""When datasets were written and jobs ran. Queries use SQL indexes, so their cost does not grow with the history."""
+"""When datasets were written and jobs ran. All queries use SQL indexes, so their cost is independent of the history."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.lost_runs import lost_sql
 
 SCAN_LIMIT = 60
-"""How many of the newest writes of each job of a dataset, or of the newest runs of a job, are read."""
+"""The maximum number of the newest writes of each job output, or of the newest runs of a job, that are read."""
 
 _MOST = 1_000
-"""How many datasets of a run, or jobs of a dataset, are read."""
+"""The maximum number of datasets of a run, or of jobs of a dataset, that are read."""
 
 _NEWEST = (
     "SELECT time_us, execution, run FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ? "
@@ -63,14 +63,17 @@ class TimedWrite(NamedTuple):
 
 
 class WriteTimes:
-    """Times in one generation of the index. Events ahead of `now_us` do not count yet."""
+    """Times of writes and runs in one generation of the index. Jobs and runs are identified by their numbers."""
 
     def __init__(self, live: LiveGraph, now_us: int):
-        """Read from `live`, which must not be refreshed while this object is in use."""
+        """Read from `live`, which must not be refreshed while this object is in use.
+
+        now_us: the current time (us, UTC). Runs and writes with later times do not count yet.
+        """
         self._live, self._sql, self._now = live, live.sql, now_us
 
     def job_outputs_of(self, dataset: Name) -> list[tuple[int, int]]:
-        """Return the numbers (job output, job key) of the jobs that ever wrote a dataset, in any of its generations."""
+        """Return (job output number, job key number) of the jobs that ever wrote a dataset, in any generation of it."""
         query = "SELECT id, job FROM job_outputs WHERE output = ? AND +layer = 'observed'"
         names = self._live.names
         return [
@@ -80,7 +83,7 @@ class WriteTimes:
         ]  # fmt: skip
 
     def newest_writes(self, job_outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
-        """Return the newest writes of a dataset, newest first. job_outputs: the result of `job_outputs`."""
+        """Return the newest writes of a dataset, newest first. job_outputs: the result of `job_outputs_of`."""
         found = [
             TimedWrite(row[0], row[1], row[2], job)
             for number, job in job_outputs
@@ -90,11 +93,11 @@ class WriteTimes:
         return sorted(found, reverse=True)[:SCAN_LIMIT]
 
     def last_write_us(self, job_outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
-        """Return when a dataset was last written, up to a time (us), or None."""
+        """Return when a dataset was last written up to a time (us), or None if it was not written until then."""
         return max(self._query_times(_LAST, job_outputs, until_us), default=None)
 
     def first_write_us(self, job_outputs: Sequence[tuple[int, int]]) -> int | None:
-        """Return when a dataset was first written (us), or None."""
+        """Return when a dataset was first written (us, UTC), or None if it was never written."""
         return min(self._query_times(_FIRST, job_outputs), default=None)
 
     def _query_times(self, query: str, job_outputs: Sequence[tuple[int, int]], *values: int) -> list[int]:
@@ -108,7 +111,8 @@ class WriteTimes:
     def newest_completed_runs(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
         """Return a job's newest runs with a completed attempt, newest first.
 
-        until_us: the latest time of a run (us), None for now. limit: how many runs are read at most.
+        until_us: the latest time of a run (us), None for now. limit: the maximum number of runs that are read. Runs
+        that did not complete count as well.
         """
         until = self._now if until_us is None else until_us
         rows = self._sql.execute(_RUNS, (job, until, limit))
@@ -139,17 +143,17 @@ class WriteTimes:
         return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
 
     def jobs_with_runs(self, keys: Collection[int]) -> set[int]:
-        """Filter job keys, by number, to jobs with runs."""
+        """Return the numbers in `keys` of jobs that have runs. keys: numbers of job keys."""
         query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
         return {key for (key,) in self._sql.execute(query, (json_array(keys),))}
 
     def next_run_us(self) -> int:
-        """Return the earliest run time after `now_us`, when that run begins to count; MAX_TIME_US if there is none."""
+        """Return the earliest time of a run after `now_us` (us), when this run begins to count, or MAX_TIME_US."""
         found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
         return MAX_TIME_US if found is None else int(found)
 
     def job_outputs_by_dataset(self) -> dict[int, list[tuple[int, int]]]:
-        """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""
+        """Return (job output number, job key number) of all writing jobs, by the number of the dataset generation."""
         found: dict[int, list[tuple[int, int]]] = {}
         query = "SELECT output, id, job FROM job_outputs WHERE layer = 'observed' AND output <> 0"
         for output, number, job in self._sql.execute(query):
@@ -175,9 +179,9 @@ class WriteTimes:
         return {self._live.names.name(number).plain for (number,) in rows}
 
     def newest_attempts(self, dataset: Name) -> list[NewestRun]:
-        """Return the newest runs with a dataset as an output, in any state, newest first.
+        """Return the newest runs that have a dataset as output, in any state, newest first.
 
-        Reads at most `SCAN_LIMIT` runs of each of 1,000 jobs.
+        Reads at most 1,000 jobs, and at most `SCAN_LIMIT` runs of each job.
         """
         known = (self._live.names.find_number(name) for name in self._live.naming.names_of(dataset))
         numbers = {number for number in known if number is not None}
@@ -194,7 +198,7 @@ class WriteTimes:
         return sorted(found, key=lambda run: (-run.time_us, run.run))
 
     def is_whole_rewrite(self, run: int, job_outputs: Sequence[tuple[int, int]]) -> bool:
-        """Return whether a run replaced all rows of a dataset. job_outputs: the dataset's job outputs."""
+        """Return whether a run replaced all rows of a dataset. job_outputs: the result of `job_outputs_of`."""
         query = "SELECT rewrites FROM candidates WHERE run = ? AND job_output = ?"
         rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in job_outputs)
         return any(row is not None and row[0] for row in rows)
@@ -206,7 +210,10 @@ class WriteTimes:
         return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
 
     def run_error(self, run: int) -> str | None:
-        """Return a run's error as one line, from its facets. None if the index no longer has them."""
+        """Return a run's error as one line, from the run's facets.
+
+        Returns None if they contain no error, or if the index no longer contains the facets of the run.
+        """
         key = self.run_key(run)
         return failure_reason(recent_facets(self._sql, [key]).get(key, {}))
 

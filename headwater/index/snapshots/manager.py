@@ -1,4 +1,4 @@
-"""Snapshots for the index's writer: start an index from one, and make a new one when it is due."""
+"""Snapshots for the index's writer: starts an index from a snapshot, and makes a new snapshot when it is due."""
 
 import logging
 import sqlite3
@@ -30,15 +30,15 @@ from headwater.lake.object_store import ObjectStore
 log = logging.getLogger(__name__)
 
 EVENTS = 10_000
-"""New events after which a snapshot is worthwhile. An index processes them in one or two seconds."""
+"""A new snapshot is worthwhile after this many new events. An index processes them in one or two seconds."""
 OLDEST_S = 86_400.0
-"""Age of a snapshot (seconds) after which a single new event makes a new snapshot worthwhile."""
+"""If the newest snapshot is older than this (seconds), one new event makes a new snapshot worthwhile."""
 
 
 def is_snapshot_due(snapshots: SnapshotStore, bronze: Bronze) -> bool:
-    """Return whether bronze has so many more events than the newest snapshot that a new one is worthwhile.
+    """Return whether a new snapshot is worthwhile, because bronze has enough events that the newest one lacks.
 
-    Raises LakeUnavailable.
+    Also True if there is no snapshot, or if data was erased since the newest one. Raises LakeUnavailable.
     """
     if not bronze.exists():
         return False
@@ -58,11 +58,12 @@ def make_snapshot(
     *,
     is_closing: Callable[[], bool],
 ) -> Manifest | None:
-    """Make a snapshot of an index while it may be read and written. Return None if another process makes one.
+    """Make a snapshot of the index file `path`, which may be read and written meanwhile. Return its manifest.
 
-    erasures_hash: the hash of erasures from the lake when the index was started. is_closing: called between two pieces;
-    True cancels the snapshot. If two processes make one at the same time, only one snapshot counts. Raises
-    LakeUnavailable, InvalidSnapshot, OSError, sqlite3.Error.
+    Returns None if another process makes a snapshot at the same time, because only one of the two counts.
+    erasures_hash: the hash of the erasures from the lake when the index was started. is_closing: called before each
+    piece; if it returns True, the snapshot is cancelled. Raises LakeUnavailable, InvalidSnapshot, OSError,
+    sqlite3.Error.
     """
     claim = snapshots.claim_next()
     if claim is None:
@@ -100,10 +101,10 @@ def _upload_piece(
 def restore_newest_snapshot(
     snapshots: SnapshotStore, bronze: Bronze, rules_hash: str, erasures_hash: str, path: Path
 ) -> Manifest | None:
-    """Replace an index file with the newest snapshot that fits this bronze and these rules. None means there is none.
+    """Replace an index file with the newest snapshot that fits this bronze and these rules.
 
-    erasures_hash: the current hash of erasures in the lake. A snapshot that does not fit or is incomplete is logged and
-    skipped. Raises LakeUnavailable, OSError.
+    Returns the manifest of the snapshot, or None if no snapshot fits. A snapshot that does not fit or is incomplete is
+    logged and skipped. erasures_hash: the hash of all erasures from the lake so far. Raises LakeUnavailable, OSError.
     """
     for manifest in snapshots.manifests_newest_first():
         try:
@@ -121,7 +122,10 @@ def restore_newest_snapshot(
 
 
 def check_snapshot_fits(manifest: Manifest, bronze: Bronze, rules_hash: str, erasures_hash: str) -> None:
-    """Raise InvalidSnapshot with the reason if a snapshot would give other answers than an index built from scratch."""
+    """Raise InvalidSnapshot if a snapshot would give other answers than an index built from scratch.
+
+    erasures_hash: the hash of all erasures from the lake so far. Raises LakeUnavailable.
+    """
     if (manifest.format, manifest.rules) != (FORMAT, rules_hash):
         raise InvalidSnapshot(f"it was built by other rules ({manifest.rules[:16]}) or in format {manifest.format}")
     if manifest.forgotten != erasures_hash:
@@ -149,9 +153,9 @@ def _install_snapshot(snapshots: SnapshotStore, manifest: Manifest, path: Path) 
 
 
 LEAST_S = 600.0
-"""Minimum time between two snapshots of one writer, and between two checks for data erased by other processes."""
+"""Minimum seconds between two snapshots of one writer, and between two checks for data erased by other processes."""
 _FAILED_S = 3600.0
-"""Time until a failed snapshot is tried again. Without write access to the lake, every attempt fails."""
+"""Seconds until a failed snapshot is tried again. Without write access to the lake, every attempt fails."""
 _SHARE = 50
 """Making snapshots takes at most one fiftieth of the time."""
 
@@ -168,7 +172,8 @@ class IndexSnapshots:
     ):
         """open_bronze: called for each operation, on any thread.
 
-        report: called with the cause if no snapshot can be made, and with None once one is made or none is needed.
+        report: called with an error message if a snapshot cannot be made, and with None after a snapshot was made or
+        turned out to be unnecessary.
         """
         self._report = report
         self._store, self._home, self._open_bronze = store, home, open_bronze
@@ -179,9 +184,9 @@ class IndexSnapshots:
         self._ends = threading.Event()
 
     def restore(self, path: Path, rules_hash: str) -> bool:
-        """Start an empty index from the newest valid snapshot. Return whether there was one.
+        """Start an empty index from the newest valid snapshot. Return whether there was a valid snapshot.
 
-        Also records the erasures from the lake up to now, so that `has_erased_data` and `make` notice later ones.
+        Also records the erasures from the lake up to now, so that `has_erased_data` and `make` notice later erasures.
         Raises LakeUnavailable, OSError.
         """
         forgotten = self.record_empty_start(path)
@@ -198,9 +203,9 @@ class IndexSnapshots:
         return forgotten
 
     def has_erased_data(self, path: Path) -> bool:
-        """Return whether data was erased that this index may still contain. Asks the lake at most every ten minutes.
+        """Return whether this index may still contain data that was erased from the lake.
 
-        Raises LakeUnavailable.
+        The lake is checked at most every ten minutes; in between, the result is False. Raises LakeUnavailable.
         """
         if time.monotonic() < self._looked + LEAST_S:
             return False
@@ -208,14 +213,14 @@ class IndexSnapshots:
         return path.exists() and self._snapshots(path).erasures_hash() != self._recorded_erasures(path)
 
     def is_snapshot_due(self, path: Path) -> bool:
-        """Return whether bronze is so far ahead of the newest snapshot that a new one is worthwhile.
+        """Return whether a new snapshot of the index `path` is worthwhile; see the function `is_snapshot_due`.
 
         Raises LakeUnavailable.
         """
         return is_snapshot_due(self._snapshots(path), self._open_bronze())
 
     def count_events(self, events: int) -> None:
-        """Count events that the index has processed."""
+        """Add a number of events that the index has processed to the count of events since the last snapshot."""
         self._new += events
 
     def make_when_due(self, path: Path, rules_hash: str) -> None:
@@ -231,7 +236,7 @@ class IndexSnapshots:
         self._making.start()
 
     def make(self, path: Path, rules_hash: str) -> bool:
-        """Make a snapshot now. Return False if another process makes one, or if this one would contain erased data.
+        """Make a snapshot now. Return False if another process makes one, or if the index may contain erased data.
 
         Raises Retry if the lake or the disk rejects a write, InvalidSnapshot, OSError, sqlite3.Error.
         """
@@ -276,7 +281,7 @@ class IndexSnapshots:
         return SnapshotStore(self._store, path.stem)
 
     def _recorded_erasures(self, path: Path) -> str:
-        """Return the hash of erasures when an index was started, or "" if it was not recorded."""
+        """Return the hash of the erasures that was recorded when an index was started, or "" if there is none."""
         try:
             return self._home.erasures_record_path(path).read_text()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Copy an index at one point in time, split it into compressed pieces, and restore it from them."""
+"""Copies an index at one point in time, splits the copy into compressed pieces, and restores an index from pieces."""
 
 import os
 import sqlite3
@@ -16,7 +16,7 @@ from headwater.index.stored.database import FORMAT, rules_code_id
 from headwater.index.stored.progress import newest_generation, read_progress
 
 _AT_ONCE = 4
-"""How many pieces are packed and uploaded, or downloaded and unpacked, in parallel: mostly they wait for the store."""
+"""The number of threads that upload or download pieces. There are several, because they mostly wait for the store."""
 
 
 class InvalidSnapshot(Exception):
@@ -24,24 +24,31 @@ class InvalidSnapshot(Exception):
 
 
 class IndexCopy(NamedTuple):
-    """The position and generation of an index copy."""
+    """The position in bronze and the newest generation of an index copy."""
 
     positions: list[Position]
     generation: int
 
 
 def copy_index(path: Path, target: Path) -> IndexCopy:
-    """Copy an index at one point in time, while it may be read and written. Raises sqlite3.Error, OSError."""
+    """Copy an index file, which may be read and written meanwhile, at one point in time.
+
+    Raises InvalidSnapshot, sqlite3.Error, OSError.
+    """
     target.unlink(missing_ok=True)
     of_path = f"{path.as_uri()}?mode=ro"
     with closing(sqlite3.connect(of_path, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
         copy.execute("PRAGMA synchronous=OFF")
-        source.backup(copy)  # all pages in one step: it does not block a writer, and a write does not restart it
+        source.backup(copy)  # copies all pages in one step: the copy blocks no writer, and no write restarts the copy
     return read_copy_position(target)
 
 
 def read_copy_position(path: Path) -> IndexCopy:
-    """Return the contents of a copy. Raises InvalidSnapshot if other code made it, sqlite3.Error if it is damaged."""
+    """Return the position and generation of a copy.
+
+    Raises InvalidSnapshot if the copy has another format or comes from other code of the rules, sqlite3.Error if it is
+    damaged.
+    """
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
         version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
         if (version, code) != (FORMAT, rules_code_id()):
@@ -70,8 +77,8 @@ def pack_file(path: Path, store_piece: Callable[[int, bytes], object]) -> list[S
 def unpack_file(manifest: Manifest, read_piece: Callable[[int], bytes | None], target: Path) -> None:
     """Restore a file from its pieces, in parallel.
 
-    read_piece: returns a compressed piece by its number, None if it is missing. Raises InvalidSnapshot if a piece is
-    missing or changed, OSError if the disk rejects a write, and the errors of `read_piece`.
+    read_piece: returns a compressed piece by its number, or None if the piece is missing. Raises InvalidSnapshot if a
+    piece is missing or changed, OSError if the disk rejects a write, and the errors of `read_piece`.
     """
 
     def unpack_piece(number: int) -> None:

@@ -1,8 +1,8 @@
 """The folder of snapshots in the lake, `LAKE/index/KEY/`, with a key for each format and version of the rules.
 
-`0000000007.json` is a manifest. The folder that it names, `0000000007-…/`, contains its pieces. `0000000007.claim`
-marks a snapshot in progress. A manifest is created only once and after all its pieces, so an interrupted upload leaves
-no snapshot.
+`0000000007.json` is the manifest of a snapshot, and the folder `0000000007-…/` contains its pieces. `0000000007.claim`
+marks a snapshot in progress. A manifest is written only once, after all pieces of the snapshot. An interrupted upload
+therefore leaves no snapshot.
 """
 
 import secrets
@@ -33,12 +33,14 @@ class SnapshotPiece(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """One snapshot.
+    """The manifest of one snapshot.
 
-    format: of the index file. rules: hash of the rules that built it. folder: of its pieces, next to this file. lake:
-    id of table `events`. events: number of its rows that the index has processed, including rows that were removed on
-    purpose since. forgotten: what `headwater forget` had erased when the index was started. made_us: by the clock of
-    the machine that made it.
+    format: the format of the index file. rules: the hash of the rules that built the index. number: the number of the
+    snapshot. folder: the name of the folder with the pieces, next to the manifest. made_us: when the snapshot was made
+    (us, UTC), by the clock of the machine that made it. generation, positions: the newest generation of the index and
+    its position in bronze. lake: the id of table `events`. events: the number of rows of `events` that the index has
+    processed, including rows that were removed since. forgotten: the hash of the erasures from the lake when the index
+    was started. size: the size of the index file in bytes.
     """
 
     format: int
@@ -56,7 +58,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> Progress:
-        """The position of the snapshot in bronze."""
+        """The newest sequence that the snapshot contains, by (log epoch, partition)."""
         return {(epoch, partition): sequence for epoch, partition, sequence in self.positions}
 
     def has_all_pieces(self) -> bool:
@@ -80,25 +82,28 @@ def manifest_json(manifest: Manifest) -> bytes:
 
 FOLDER = "index"
 FORGOTTEN = "forgotten"
-"""The folder of receipts by `headwater forget`. A receipt is written before data is erased and again afterwards."""
+"""The folder of receipts from `headwater forget`, which writes a receipt before it erases data and again afterwards."""
 
 MAX_SNAPSHOTS = 3
 _ABANDONED_US = 900_000_000
-"""Age after which a claim, or pieces without a manifest, count as abandoned (15 min)."""
+"""Claims, and pieces without a manifest, are abandoned if they are older than this (15 min, in us)."""
 _OTHER_RULES_US = 7 * 86_400_000_000
-"""How long snapshots of other rules are kept after the newest of them, for a return to an older release."""
+"""All snapshots of other rules are deleted when the newest snapshot of these rules is older than this (7 days, in us).
+
+Until then, they are kept for a return to an older release.
+"""
 
 
 class SnapshotStore:
     """The snapshots with one key. Every method raises LakeUnavailable."""
 
     def __init__(self, store: ObjectStore, key: str):
-        """Use the folder of a key, which is the stem of the index's file name and contains format and rules."""
+        """key: the stem of the index's file name, which contains the format and the hash of the rules."""
         self._store = store
         self._folder = f"{FOLDER}/{key}"
 
     def manifests_newest_first(self) -> Iterator[Manifest | None]:
-        """Yield the manifests, newest first, with None for each that cannot be read."""
+        """Yield the manifests, newest first. Yields None for a manifest that cannot be read."""
         numbers = sorted(_snapshot_numbers(self._store.files(self._folder), ".json"), reverse=True)
         for number in numbers:
             text = self._store.read(f"{self._folder}/{number:010}.json")
@@ -113,12 +118,15 @@ class SnapshotStore:
         return self._store.read(f"{self._folder}/{manifest.folder}/{number:05}.lz4")
 
     def erasures_hash(self) -> str:
-        """Return a hash of everything that `headwater forget` has done or started in this lake, "" for nothing."""
+        """Return a hash of all erasures that `headwater forget` has started or finished in this lake, "" if none."""
         receipts = [(each.name, each.size) for each in self._store.files(FORGOTTEN)]
         return sha256(repr(receipts).encode()).hexdigest() if receipts else ""
 
     def claim_next(self) -> "Claim | None":
-        """Claim the next snapshot. Return None if another process has a claim that is younger than 15 minutes."""
+        """Claim the number of the next snapshot for this process.
+
+        Returns None if another process has a claim that is younger than 15 minutes.
+        """
         files = self._store.files(self._folder)
         number = max((*_snapshot_numbers(files, ".json"), 0)) + 1
         name = f"{self._folder}/{number:010}.claim"
@@ -133,14 +141,14 @@ class SnapshotStore:
         return Claim(number, f"{number:010}-{own}")
 
     def upload_piece(self, claim: "Claim", number: int, content: bytes) -> None:
-        """Upload a piece."""
+        """Upload a piece of the claimed snapshot. number: the number of the piece, from 0."""
         self._store.create(f"{self._folder}/{claim.folder}/{number:05}.lz4", content)
         reach_failpoint("snapshot.after_piece")
 
     def publish_manifest(self, claim: "Claim", manifest: Manifest) -> bool:
-        """Publish the snapshot by writing its manifest.
+        """Publish the snapshot by writing its manifest. Return whether this succeeded.
 
-        If another process was faster, delete the pieces and return False.
+        If another process has published a snapshot with this number, the claim and its pieces are deleted.
         """
         reach_failpoint("snapshot.before_manifest")
         done = self._store.create(f"{self._folder}/{claim.number:010}.json", manifest_json(manifest))
@@ -155,10 +163,10 @@ class SnapshotStore:
         self._store.delete([f"{self._folder}/{claim.number:010}.claim"])
 
     def delete_unused(self, erasures_hash: str) -> None:
-        """Delete unused files: all but the newest snapshots, abandoned pieces, and snapshots with erased data.
+        """Delete older snapshots, abandoned pieces and claims, and snapshots that may contain erased data.
 
         Manifests are deleted before their pieces, so that each remaining manifest is complete. Call this only after
-        publishing a snapshot.
+        a snapshot was published. erasures_hash: the current result of `erasures_hash`.
         """
         files = self._store.files(FOLDER)
         now_us = max((each.at_us for each in files), default=0)
@@ -179,7 +187,10 @@ class SnapshotStore:
         remove_temporary_files(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
 
     def _store_clock_us(self, own: str) -> int:
-        """Return the current time (us) by the store's clock, which also dates the files."""
+        """Return the current time (us, UTC) by the store's clock, which also sets the times of files.
+
+        own: a text that is unique to this claim, for the name of a temporary file.
+        """
         name = f"{self._folder}/{own}.clock"
         self._store.create(name, b"")
         found = next((each.at_us for each in self._store.files(self._folder) if each.name == name), 0)

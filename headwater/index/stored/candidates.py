@@ -32,14 +32,17 @@ It uses an SQL index, because the execution may have a million rows with the sam
 _REWRITES = 1 + _STORED_COLUMNS.split(", ").index("rewrites")
 
 _Cells = tuple[Any, ...]
-"""The columns of a candidate except its run: `job_output`, then `_STORED_COLUMNS`."""
+"""The columns of a candidate without its run: `job_output`, then `_STORED_COLUMNS`."""
 
 
 class CandidateBatch:
-    """The candidates of some runs. Changes are written in `write`."""
+    """The candidates of some runs before and after a batch. `write` writes the changes."""
 
     def __init__(self, connection: sqlite3.Connection, runs: Sequence[int], executions: Sequence[int]):
-        """Read the stored candidates of these runs. executions: those that earlier batches have stored."""
+        """Read the stored candidates of these runs. executions: the executions that earlier batches have stored.
+
+        runs, executions: numbers of runs.
+        """
         self._sql = connection
         self._before: dict[int, dict[int, _Cells]] = defaultdict(dict)
         self._lineage: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -53,7 +56,10 @@ class CandidateBatch:
         self._others: dict[tuple[int, int, int], bool] = {}
 
     def replace_run(self, run: int, after: Mapping[int, _Cells]) -> list[int]:
-        """Replace the candidates of a run. Return the job outputs that changed. Call it once per run and batch."""
+        """Replace the candidates of a run. Call it once per run and batch.
+
+        after: the new candidates by job output number. Returns the numbers of the job outputs that changed.
+        """
         before = self._before.get(run, {})
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
         for number in changed:
@@ -65,7 +71,10 @@ class CandidateBatch:
         return changed
 
     def is_whole_rewrite(self, run: int, job_output: int, after: _Cells | None) -> bool:
-        """Return whether the stored or the new candidate of a run in a job output is a whole rewrite."""
+        """Return whether a run's stored or new candidate in a job output is a whole rewrite.
+
+        after: the new candidate, or None if the run has none now.
+        """
         before = self._before.get(run, {}).get(job_output)
         return any(bool(cells[_REWRITES]) for cells in (before, after) if cells)
 
@@ -74,10 +83,7 @@ class CandidateBatch:
         return job_output not in self._before.get(run, ())
 
     def reports_only_edge_set(self, execution: int, job_output: int, edge_set: int) -> bool:
-        """Return whether an execution reports only this edge set for a job output.
-
-        This covers the reports of earlier batches and of this one.
-        """
+        """Return whether an execution reports only this edge set for a job output, in this and all earlier batches."""
         if not self._lineage[execution, job_output] <= {edge_set}:
             return False
         key = execution, job_output, edge_set
@@ -101,7 +107,7 @@ CANDIDATE_COLUMNS = (
     f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.rows_confirmed, v.rewrites, "
     "v.period_us, v.edge_set"
 )
-"""The columns of a `Candidate`, for aliases `v` (candidates) and `k` (run_keys). Runs and executions are numbers."""
+"""SQL of the fields of a `Candidate`. `v` is table `candidates`, `k` is `run_keys`. Runs and executions are numbers."""
 
 _WITHOUT_OUTPUT = (
     "WITH RECURSIVE pairs(execution, job_output) AS ("
@@ -111,17 +117,17 @@ _WITHOUT_OUTPUT = (
     "FROM pairs s WHERE s.job_output IS NOT NULL) "
     "SELECT DISTINCT s.job_output FROM pairs s JOIN job_outputs g ON g.id = s.job_output WHERE g.output = 0"
 )
-"""Selects, for some executions, the job outputs without an output.
+"""Selects the job outputs without an output dataset that some executions report.
 
-The recursion jumps from one job output to the next in an SQL index, so its cost does not depend on the number of rows
-for each of them.
+The recursion jumps from one job output to the next in an SQL index. Its cost therefore does not depend on the number of
+candidates in each job output.
 """
 
 _EXPLAINABLE = (
     "SELECT (SELECT v.execution FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = e.number "
     f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1) FROM edge_sets e WHERE e.job_output = ? AND e.asks AND e.runs > 0"
 )
-"""Selects the newest execution that reports each edge set of a job output that other runs may explain."""
+"""Selects, for each edge set of a job output that other runs may explain, the newest execution that reports it."""
 
 
 class CandidateTable:
@@ -173,11 +179,11 @@ class CandidateTable:
             self._rewritten.add(job_output.output)
 
     def candidates_of_execution(self, execution: int, job_outputs: Sequence[int]) -> list[tuple[int, Candidate[int]]]:
-        """Return the candidates of an execution in some job outputs, each with the number of its job output."""
+        """Return (job output number, candidate) for the candidates of an execution in some job outputs."""
         return [(number, Candidate(*cells)) for number, *cells in self._rows_of_executions([execution], job_outputs)]
 
     def _stored_run_numbers(self, keys: Iterable[str]) -> list[int]:
-        """Return the numbers of those runs that earlier batches have stored."""
+        """Return the numbers of the runs in `keys` that earlier batches have stored. keys: run keys."""
         numbers = map(self._runs.__getitem__, set(keys))
         return sorted(number for number in numbers if not self._runs.is_new_in_batch(number))
 
@@ -192,9 +198,9 @@ class CandidateTable:
             self._only[job_output] = edge_set
 
     def _repeats_only_counting(self, batch: CandidateBatch, cells: _Cells) -> bool:
-        """Return whether a new candidate and its execution report just the only edge set that already counts.
+        """Return whether a new candidate reports the only edge set that counts already, and its execution no other.
 
-        This holds for nearly every run of a recurring job. Its job output then needs no recount.
+        The job output then needs no recount. This is the case for nearly every run of a recurring job.
         """
         number, execution, edge_set = cells[0], cells[3], cells[-1]
         return self._only.get(number) == edge_set and batch.reports_only_edge_set(execution, number, edge_set)
@@ -245,7 +251,10 @@ class CandidateTable:
         ]
 
     def explainable_statements(self, output: Name) -> Sequence[int]:
-        """Return the job outputs of a dataset whose job is a statement that other runs may explain (rule 4)."""
+        """Return the numbers of a dataset's job outputs by CREATE TABLE AS SELECT statements.
+
+        Other runs may explain such a statement (rule 4).
+        """
         number = self._names.number(output)
         found = self._statements.get(number)
         if found is None:
@@ -263,9 +272,9 @@ class CandidateTable:
                 self._statements[self._names.number(job_output.output)].append(each)
 
     def single_candidates(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
-        """Return the candidate of each job output that has exactly one.
+        """Return the candidates of job outputs that have exactly one candidate, by job output number.
 
-        In an event with thousands of outputs, this is the case for most of them.
+        Most outputs of an event with thousands of outputs have exactly one candidate.
         """
         query = (
             f"SELECT v.job_output, {CANDIDATE_COLUMNS} FROM json_each(?) JOIN candidates v ON v.job_output = value "
@@ -280,11 +289,11 @@ class CandidateTable:
     ) -> dict[JobOutput, list[Candidate[int]]]:
         """Return the candidates that can count, by job output.
 
-        These are the candidates of the newest executions, and for an edge set that other runs may explain, those of the
-        newest execution that reports it. For statements, the result also contains what these executions report about
-        the same dataset under other jobs. `edge_sets.resolve_edge_sets` needs no other candidates of these job outputs.
-        The number of candidates depends neither on the length of the history nor on how many other jobs write the
-        dataset.
+        These are the candidates of the newest executions. For an edge set that other runs may explain, the candidates
+        of the newest execution that reports the edge set are added. For statements, the result also contains what these
+        executions report about the same dataset under other jobs. `edge_sets.resolve_edge_sets` needs no other
+        candidates of these job outputs. The number of candidates depends neither on the length of the history nor on
+        the number of other jobs that write the dataset.
 
         only: the result of `single_candidates`.
         """
@@ -332,12 +341,13 @@ class CandidateTable:
         return [Candidate(*row) for row in rows if row]
 
     def job_outputs_explained_by(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
-        """Return the job outputs with opaque edge sets that these runs may explain.
+        """Return the job outputs with opaque edge sets that some runs may explain.
 
-        These are the job outputs of the runs above them, and those of their executions that have no output. Runs and
-        executions that are new in this batch are left out, because the batch counts them anyway.
+        These are the job outputs of the runs above them, and the job outputs without an output dataset of their
+        executions. Runs and executions that are new in this batch are left out, because the batch recounts their job
+        outputs anyway.
 
-        parents: the parents of these runs.
+        parents, executions: the run keys of the parents and the executions of these runs.
         """
         above = (
             "WITH RECURSIVE above(run) AS (SELECT run FROM runs WHERE run IN ({}) "
@@ -356,7 +366,7 @@ class CandidateTable:
         return {self.job_output_of_number(number) for number in found}
 
     def _rows_of_executions(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return the candidates of executions in some job outputs.
+        """Return the candidates of executions in some job outputs, as (job output number, *`CANDIDATE_COLUMNS`).
 
         An execution may report thousands of outputs, and many jobs may write one output. The query therefore either
         looks up each pair of execution and job output or scans all candidates of the executions, whichever reads fewer
@@ -387,7 +397,7 @@ _NONE = (None, None)
 
 
 class RewriteTable:
-    """Updates the last whole rewrites from the candidates of a batch."""
+    """Updates table `rewrites`, the last whole rewrite of each dataset, from the candidates of a batch."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
         self._sql = connection
@@ -395,7 +405,7 @@ class RewriteTable:
         self._candidates = candidates
 
     def update_rewrites(self, generation: int) -> None:
-        """Find and write the last rewrite of each dataset for which this batch added or removed one."""
+        """Find and write the last rewrite of each dataset for which this batch may have changed it."""
         for output in self._candidates.take_changed_rewrites():
             numbers = self._candidates.job_outputs_of([output])
             unless_parts, whole = (
@@ -407,7 +417,7 @@ class RewriteTable:
             self._sql.execute("INSERT OR REPLACE INTO rewrites VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def add_proofs(self, facts: Sequence[RunFacts]) -> None:
-        """Store the proofs of commits, and the time of the newest event that is not ahead of its receipt."""
+        """Store the commit proofs in events, and the time of the newest event that is not ahead of its receipt."""
         proofs = [proof for fact in facts for proof in parse_proof_signs(fact.content.write_signs)]
         rows = [(self._names.number(each.dataset), each.is_whole_rewrite, each.run_id) for each in proofs]
         self._sql.executemany("INSERT OR IGNORE INTO commit_proofs VALUES (?, ?, ?)", rows)
@@ -427,7 +437,10 @@ class RewriteTable:
     def _candidates_of_execution(
         self, candidate: Candidate[int], numbers: Sequence[int]
     ) -> list[tuple[JobOutput, Candidate[int]]]:
-        """Return the candidates of the same execution for the same dataset."""
+        """Return (job output, candidate) for the candidates of the same execution for the same dataset.
+
+        numbers: the job outputs of the dataset. Returns nothing if the candidate has a duration.
+        """
         if candidate.started_us != candidate.last_us:
             return []
         found = self._candidates.candidates_of_execution(int(candidate.execution), numbers)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = 19
 OLDEST = 5
-"""The oldest format that can be read. Such a file answers questions until a file of the current format is built."""
+"""The oldest format that can be read. A file of an older format is used until one of the current format is built."""
 
 T = TypeVar("T")
 
@@ -164,19 +164,20 @@ CREATE INDEX changes_made ON changes(generation);
 """
 
 DELETED_JOB, DELETED_NAMESPACE = "JOB", "NAMESPACE"
-"""Values of `detail` for the mark `deleted`. They are needed because a dataset can have the name of a job."""
+"""Values of `detail` in table `changes` for the mark `deleted`, because a job and a dataset can have the same name."""
 
 DATASET, JOB, COUNTED = 0, 1, 2
-"""Kinds of entities. Datasets have their names as sent, jobs their keys; in facet tables, jobs have display names.
+"""Values of `kind` in tables. Datasets are stored by their names as sent, and jobs by their keys.
 
-The facet tables also use COUNTED: input facets, that is, what a run counted in a dataset that it read.
+In the facet tables, jobs are stored by their display names. Only these tables use COUNTED: the input facets of a
+dataset, that is, what a run counted in a dataset that it read.
 """
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the index for its only writer. A missing or damaged file is created from scratch.
+    """Open the index for its only writer. A file that is missing, damaged or of another format is created anew.
 
-    This also replaces a file of another format. Raises LakeUnavailable, or WrongSetting if SQLite cannot search.
+    Raises LakeUnavailable if the file cannot be opened, WrongSetting if this SQLite has no full-text search.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -207,9 +208,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index read-only while its writer may be running. A file of older rules also works.
+    """Open the index read-only while its writer may be running. A file of older rules or an older format also works.
 
-    Raises NotBuilt if there is no file that can be read.
+    Raises NotBuilt if there is no file that can be read, sqlite3.Error if the file is damaged.
     """
     try:
         connection = sqlite3.connect(
@@ -231,7 +232,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 def read_transaction(sql: sqlite3.Connection) -> Iterator[None]:
     """Open a read transaction, so that all queries inside see the same generation of the index.
 
-    If the disk fails, SQLite ends the transaction itself.
+    If the disk fails, SQLite itself ends the transaction.
     """
     sql.execute("BEGIN")
     try:
@@ -273,5 +274,5 @@ def question_marks(values: Sequence[object]) -> str:
 
 
 def json_array(numbers: Iterable[int]) -> str:
-    """Return numbers as one JSON parameter; `json_each` yields them in this order."""
+    """Return numbers as a JSON array for one SQL parameter. `json_each` yields the numbers in this order."""
     return msgspec.json.encode(list(numbers)).decode()

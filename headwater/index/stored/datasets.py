@@ -30,7 +30,7 @@ class SqliteNaming(NameResolver):
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read the rows that another process has added. Return whether a name may mean another dataset now."""
+        """Read the rows that another process has added. Return whether the meaning of a name may have changed."""
         is_new = False
         new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
         for row, alias, time_us, location in self._sql.execute(new, (self._newest_row,)).fetchall():
@@ -61,14 +61,14 @@ class SqliteNaming(NameResolver):
         return changes, writes
 
     def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
-        """Add bindings and write them in one statement. Return the aliases that mean another dataset now."""
+        """Add symlinks, as (alias, (time (us), location)). Return the aliases that mean another dataset now."""
         bindings, number = list(links), self._numbers.number
         rows = [(number(alias), time_us, number(location)) for alias, (time_us, location) in bindings]
         self._sql.executemany("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", rows)
         return super().bind(bindings)
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Replace the drops and renames of a run. Return the spans of names whose meaning changed."""
+        """Replace the drops and renames of a run. Return the spans of names that changed their meaning."""
         before = self.generations.changes(run_key)
         moved = super().set_changes(run_key, sent)
         after = self.generations.changes(run_key)
@@ -77,7 +77,7 @@ class SqliteNaming(NameResolver):
         return moved
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
-        """Replace the names that a run writes. Return the spans of names whose meaning changed."""
+        """Replace the writes of a run, as (time (us), name). Return the spans of names that changed their meaning."""
         before = self.generations.writes(run_key)
         moved = super().set_writes(run_key, sent)
         after = self.generations.writes(run_key)
@@ -98,15 +98,15 @@ _COLUMNS = ("schema", "nests", "shown_schema", "dropped", "spellings")
 _Cell = str | int | None
 
 _UNKNOWN: tuple[_Cell, ...] = (None, 0, None, 0, None)
-"""The cells of a dataset that has no row yet; equal to the columns' defaults."""
+"""The cells of a dataset without a row. They equal the defaults of the columns."""
 
 
 class DatasetTable:
     """Collects changes of table `datasets` and writes them in `flush`.
 
     The table contains the current schema, columns and spellings of datasets, and whether they are dropped. An event may
-    mention tens of thousands of datasets, and one statement for each would cost more than the content. The class
-    therefore reads and writes all datasets of a batch at once.
+    mention tens of thousands of datasets, and one SQL statement for each would be slow. The class therefore reads and
+    writes all datasets of a batch at once.
     """
 
     def __init__(self, connection: sqlite3.Connection):
@@ -116,7 +116,7 @@ class DatasetTable:
         self._after: dict[int, dict[str, _Cell]] = {}
 
     def load_rows(self, names: Iterable[int]) -> None:
-        """Load the rows of some datasets, by name number. Required before the first `set` of each dataset."""
+        """Load the rows of some datasets, by name number. Required before `text_cell` and `set_cell`."""
         missing = [number for number in dict.fromkeys(names) if number not in self._after]
         query = f"SELECT name, {', '.join(_COLUMNS)} FROM datasets WHERE name IN ({{}})"
         for some in split_for_parameters(missing):
@@ -126,7 +126,7 @@ class DatasetTable:
             self._after[number] = dict(zip(_COLUMNS, self._before.get(number, _UNKNOWN), strict=True))
 
     def text_cell(self, name: int, column: str) -> str | None:
-        """Return a text cell of a loaded dataset."""
+        """Return a cell of a loaded dataset if it contains a text, else None."""
         value = self._after[name][column]
         return value if isinstance(value, str) else None
 
@@ -138,7 +138,7 @@ class DatasetTable:
         return changed
 
     def flush(self, generation: int) -> None:
-        """Write the changed rows with the number of a generation."""
+        """Write the changed rows with the number of the index's new generation."""
         after = {number: tuple(cells.values()) for number, cells in self._after.items()}
         changed_rows = [
             (number, *cells, generation if cells != self._before.get(number, _UNKNOWN) else 0)
@@ -157,7 +157,10 @@ _NEWNESS = ", ".join(ORDER_COLUMNS)
 
 
 class TagTable:
-    """Stores every `tags` facet under the names as sent, because the newest one of each producer counts (rule 8)."""
+    """Stores every `tags` facet by the name of the dataset as sent.
+
+    Of these facets, the newest one of each producer counts (rule 8).
+    """
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
         self._sql = connection
@@ -172,7 +175,7 @@ class TagTable:
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def newest_facets(self, name: Name, until_us: int = MAX_TIME_US) -> Iterator[TagsFacet]:
-        """Yield the newest `tags` facet of each producer under a name as sent, up to a time (us)."""
+        """Yield the newest `tags` facet of each producer for a name as sent, up to a time (us, UTC)."""
         number, producer = self._names.find_number(name), ""
         if number is None:
             return
@@ -186,7 +189,7 @@ class TagTable:
             yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 
     def all_facets(self, only_name: Name | None = None) -> Iterator[TagsFacet]:
-        """Yield all `tags` facets, or only those under one name as sent."""
+        """Yield all `tags` facets, or only those for one name as sent."""
         query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
         where, values = (
             (" WHERE name = ?", (self._names.find_number(only_name) or 0,)) if only_name is not None else ("", ())

@@ -1,7 +1,7 @@
 """Table `edge_sets`: the distinct edge sets of each job output, by number. Equal edge sets share a number.
 
-Long lists of inputs are stored once for all outputs of a run: otherwise, a run of 1,000 inputs and 1,000 outputs would
-store a million names.
+A long list of inputs is stored once for all outputs of a run. Otherwise, a run with 1,000 inputs and 1,000 outputs
+would store a million names.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _MIN_INPUTS = 16
-"""The least number of inputs that are stored as a separate list. Shorter lists are smaller inside each edge set."""
+"""Fewer inputs are stored in the edge set itself, because this takes less space than a separate list."""
 
 _IN_PLACE = (None, b"")
 
@@ -34,9 +34,9 @@ class InputLists:
         self._last: tuple[Inputs, int, bytes] | None = None
 
     def store_inputs(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
-        """Store the inputs of an edge set as a list, unless there are few. Return the list's number and digest.
+        """Store the inputs of an edge set as a separate list. Return the number and the digest of the list.
 
-        Fewer than 16 inputs stay in the edge set; the result is then (None, b"").
+        If there are fewer than 16 inputs, stores nothing and returns (None, b""). The inputs then stay in the edge set.
         """
         inputs = Inputs.from_lineage(lineage)
         if len(inputs.tables) + len(inputs.also_read) < _MIN_INPUTS:
@@ -50,11 +50,11 @@ class InputLists:
         return self._last[1:]
 
     def unpack_edges_and_inputs(self, value: bytes, inputs: int | None) -> OutputLineage:
-        """Unpack an edge set of table `edges`. inputs: the number of its separate input list, if it has one."""
+        """Unpack an edge set of table `edges`. inputs: the number of its separate input list, or None without one."""
         return unpack_edges(value, None if inputs is None else self._inputs_by_number(inputs))
 
     def _inputs_by_number(self, number: int) -> Inputs:
-        """Return a list by its number. The list is cached, so the outputs of a run share one object."""
+        """Return an input list by its number. Lists are cached, so that the outputs of a run share one object."""
         found = self._read.get(number)
         if found is None:
             value = self._sql.execute("SELECT value FROM input_lists WHERE id = ?", (number,)).fetchone()[0]
@@ -63,7 +63,7 @@ class InputLists:
         return found
 
     def delete_unused(self, numbers: Iterable[int]) -> None:
-        """Delete lists by number, unless an edge set still uses them."""
+        """Delete the input lists with these numbers, except those that an edge set still uses."""
         self._last = None
         query = "DELETE FROM input_lists WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM edges WHERE inputs = ?1)"
         self._sql.executemany(query, [(number,) for number in numbers])
@@ -80,14 +80,18 @@ _RECOUNT = (
 
 _AT_ONCE = 1_000
 _RETAINED = 1_000
-"""How many generations the edges of a set stay after its last run is deleted, for readers that still use them."""
+"""The edges of a set are deleted this many generations after its last run, because readers may still use them."""
 
 _DELETED = -1
-"""The value of `runs` after deletion of the edges. The row stays for readers that still have the set in their graph."""
+"""The value of `runs` after the edges were deleted. The row stays for readers with the edge set in their graph."""
 
 
 class CountedEdgeSet(NamedTuple):
-    """Whether and how an edge set counts (see `EdgeSet` of the rules). Names are encoded by `packing.encode`."""
+    """Whether and how an edge set counts (see `lineage.edges.edge_sets.EdgeSet`).
+
+    live, latest, reading: 1 or 0 for `is_live`, `is_latest` and `is_live_across_generations`. explained, accounted: the
+    names in `explained_inputs` and `accounted_inputs`, encoded by `packing.encode`.
+    """
 
     live: int = 0
     latest: int = 0
@@ -97,7 +101,7 @@ class CountedEdgeSet(NamedTuple):
 
 
 class _Packed(NamedTuple):
-    """A packed edge set. inputs, inputs_digest: number and digest of its input list if that is stored separately."""
+    """A packed edge set. inputs, inputs_digest: the number and digest of its separate input list, or None and b""."""
 
     value: bytes
     inputs: int | None
@@ -122,7 +126,10 @@ class EdgeSetTable:
         self._packed: tuple[OutputLineage | None, _Packed] = (None, _Packed(b"", None, b""))
 
     def edge_set_number(self, job_output: int, lineage: OutputLineage) -> int:
-        """Return the number of an edge set. A new edge set is stored and gets a number."""
+        """Return the number of a job output's edge set. A new edge set is stored and gets a number.
+
+        job_output: the number of the job output.
+        """
         digest = self._digest(lineage)
         found = self._numbers.get((job_output, digest))
         if found is None:
@@ -150,9 +157,9 @@ class EdgeSetTable:
         return found
 
     def counted_edge_sets(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
-        """Return how the edge sets of some job outputs counted at the last `flush`, by job output and edge set number.
+        """Return how edge sets counted at the last `flush`, by the number of the job output and of the edge set.
 
-        Edge sets that neither counted nor can be explained by other runs are left out.
+        Edge sets are left out if they did not count and other runs cannot explain them.
         """
         query = (
             "SELECT job_output, number, live, latest, reading, explained, accounted FROM edge_sets "
@@ -169,9 +176,9 @@ class EdgeSetTable:
         self._counts.append((*counted, number))
 
     def flush(self, generation: int) -> None:
-        """Write the recorded counts with the number of a generation.
+        """Write what `set_counted` recorded, with the number of the index's new generation.
 
-        Edge sets whose runs changed get the new generation too, so that readers reload them.
+        If the runs of an edge set changed, it gets the new generation as well, so that readers reload it.
         """
         self._sql.executemany(
             "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, "
@@ -222,7 +229,7 @@ class EdgeSetTable:
     def _read_set_number(self, lineage: OutputLineage) -> int:
         """Return the number of the set of datasets that an edge set reads.
 
-        The outputs of one run usually share it, and so do the runs of many jobs.
+        The outputs of one run, and the runs of many jobs, usually share one set.
         """
         inputs = (lineage.source_datasets, lineage.other_inputs)
         own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
@@ -249,7 +256,7 @@ class EdgeSetTable:
         return sorted(self._names.number(name) for name in {name.plain for name in inputs_other_than_output(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
-        """Return the digest of an edge set. It is cached by object, because callers pass the same objects again."""
+        """Return the digest of an edge set. It is cached by object, because callers pass the same object repeatedly."""
         known = self._digests.get(id(lineage))
         if known is None or known[0] is not lineage:
             packed = self._pack(lineage)
@@ -276,7 +283,7 @@ _BESIDE = "SELECT DISTINCT edge_set FROM candidates WHERE execution = ? AND weig
 
 
 class SqliteRelatedRuns:
-    """The `RelatedRuns` of an index file. It caches the reports, because edge sets never change."""
+    """The `RelatedRuns` of an index file. What an edge set reports is cached, because edge sets never change."""
 
     def __init__(self, connection: sqlite3.Connection, edge_sets: EdgeSetTable):
         self._sql = connection
@@ -284,11 +291,11 @@ class SqliteRelatedRuns:
         self._reports: BoundedCache[int, ReportedDatasets] = BoundedCache()
 
     def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
-        """Return the reports of the runs below a run. run_key: the number of the run."""
+        """Return what the runs below a run report. run_key: the number of the run."""
         return self._merge_reports(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED_LINEAGE)))
 
     def reports_of_execution(self, execution: str) -> ReportedDatasets:
-        """Return the reports of the runs of an execution. execution: its number."""
+        """Return what the runs of an execution report. execution: the number of the execution."""
         return self._merge_reports(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED_LINEAGE)))
 
     def _merge_reports(self, numbers: Iterable[int]) -> ReportedDatasets:

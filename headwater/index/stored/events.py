@@ -1,6 +1,6 @@
 """Tables of events: their facts by run, their times and places in bronze, and the names of their facets.
 
-Event contents and dataset uses recur and are stored once. Bronze holds the bodies: to show a page of events or the
+Equal event contents and equal dataset uses are stored once. Bodies are only in bronze. To show a page of events or the
 facets of a run, a question reads only the bodies at the stored places.
 """
 
@@ -28,10 +28,10 @@ _KEEP = 50_000
 _LONG_RUNS = 1_000
 
 Places = Mapping[str, tuple[int, int]]
-"""Event id → the number of its partition and its sequence there."""
+"""Event id → (the number of the event's partition, the event's sequence)."""
 
 FacetNames = Mapping[str, int]
-"""Event id → the number of its facet names (`FacetNamesTable`)."""
+"""Event id → the number of the event's combination of facet names (`FacetNamesTable`)."""
 
 _FACTS = (
     "SELECT k.key, p.event, p.content, p.versions, p.time_us, p.received_us, e.key, a.key, p.nominal_us "
@@ -54,12 +54,12 @@ class RunFactsTable:
         self._long: dict[str, DecidingFactsSelector] = {}
 
     def add(self, facts: Sequence[RunFacts], event_places: Places, facet_names: FacetNames) -> Sequence[RunFacts]:
-        """Store the facts of events, with their places in bronze and facet names. Return those that are new."""
+        """Store the facts of events, with their places in bronze and facet names. Return the facts of new events."""
         self._runs.begin_batch()
         self._runs.assign_all(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
         number = self._runs
         by_key: dict[tuple[int, bytes], RunFacts] = {}
-        for fact in facts:  # if an event came twice, its first receipt counts, also within one batch
+        for fact in facts:  # if an event was received twice, the first one counts, also within one batch
             by_key.setdefault((number[fact.run_key], bytes.fromhex(fact.order.event_id)), fact)
         older = self._runs_with_events({run for run, _ in by_key if not self._runs.is_new_in_batch(run)})
         known = self._stored_event_keys([key for key in by_key if key[0] in older])
@@ -83,12 +83,15 @@ class RunFactsTable:
         return list(fresh.values())
 
     def _runs_with_events(self, runs: Set[int]) -> set[int]:
-        """Filter runs to those with an event in the table."""
+        """Return the numbers in `runs` of runs that have an event in the table."""
         query = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM event_facts WHERE run = value)"
         return {run for (run,) in self._sql.execute(query, (json_array(runs),))}
 
     def _stored_event_keys(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
-        """Filter events to those that are stored, without reading the other events of their runs."""
+        """Return the keys of events that are stored already. keys: (run number, event id).
+
+        Other events of the same runs are not read.
+        """
         found: set[tuple[int, bytes]] = set()
         for some in split_for_parameters(keys):
             values = ", ".join(["(?, ?)"] * len(some))
@@ -97,11 +100,11 @@ class RunFactsTable:
         return found
 
     def new_runs(self) -> Set[str]:
-        """Return the runs whose events all came with the last `add`."""
+        """Return the keys of the runs whose events all came with the last `add`."""
         return self._new_runs.keys()
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all facts of each of these runs."""
+        """Return all facts of each of these runs, by run key. Runs without events are left out."""
         wanted = list(run_keys)
         found = {run: facts for run in wanted if (facts := self._new_runs.get(run))}  # the new runs are still in memory
         for some in split_for_parameters([run for run in wanted if run not in found]):
@@ -110,9 +113,10 @@ class RunFactsTable:
         return found
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the facts that suffice for each run: all of them, or `DecidingFacts` for a run of many events.
+        """Return the facts that decide the lineage of each run, by run key.
 
-        `DecidingFacts` are cached from batch to batch.
+        These are all facts of a run, or the selection of `DecidingFactsSelector` for a run with many events. Selectors
+        are cached from batch to batch.
         """
         found: dict[str, Sequence[RunFacts]] = {}
         read: list[str] = []
@@ -138,7 +142,7 @@ class RunFactsTable:
         return few
 
     def facts_until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
-        """Return the facts of all events up to an event time and a time of receipt (us)."""
+        """Return the facts of all events up to an event time (`as_of_us`) and a time of receipt (us, UTC)."""
         facts = self._query_facts(_FACTS, ())
         return [fact for fact in facts if fact.time_us <= as_of_us and fact.received_us <= known_at_us]
 
@@ -181,7 +185,7 @@ def _pack_versions(versions: dict[int, str]) -> bytes | None:
 
 
 class _NumberedValues(Generic[T]):
-    """A table of recurring values, which are found by their digest."""
+    """A table of recurring values. Each value is stored once and is found by its digest."""
 
     def __init__(
         self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
@@ -221,11 +225,14 @@ class _NumberedValues(Generic[T]):
 
 
 QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
-"""Events are counted by quarter of an hour, because every time zone offset is a multiple of it."""
+"""Events are counted by quarter of an hour, because every time zone offset is a multiple of a quarter of an hour."""
 
 
 def event_places(sql: sqlite3.Connection, source: Source, events: Sequence[BronzeEvent]) -> Places:
-    """Return the place in bronze of each event of a batch, by event id. Writes to the caller's transaction."""
+    """Return the place in bronze of each event of a batch, by event id.
+
+    If the partition is new, it is stored and gets a number. The caller manages the transaction.
+    """
     row = (source.log, source.epoch, source.partition)
     sql.execute("INSERT OR IGNORE INTO partitions(log, incarnation, part) VALUES (?, ?, ?)", row)
     query = "SELECT id FROM partitions WHERE log = ? AND incarnation = ? AND part = ?"
@@ -234,7 +241,7 @@ def event_places(sql: sqlite3.Connection, source: Source, events: Sequence[Bronz
 
 
 class EventTable:
-    """Times of run events with their places in bronze (`run_events`), and counts of events by type (`quarters`)."""
+    """Writes the times and places of run events (table `run_events`), and counts of events by type (`quarters`)."""
 
     def __init__(self, connection: sqlite3.Connection):
         self._sql = connection
@@ -251,7 +258,7 @@ class EventTable:
 
 
 RUN, JOB = 0, 1
-"""Positions in the value of a `facet_names` row: names of run facets and of job facets."""
+"""Positions in the value of a `facet_names` row: RUN of the names of run facets, JOB of the names of job facets."""
 
 Place = tuple[str, str, str, int]
 """The place of an event in bronze: log, epoch, partition, sequence."""
@@ -266,9 +273,9 @@ _EVENTS_OF_RUN = (
 
 
 class FacetNamesTable:
-    """Assigns a number to each combination of facet names.
+    """Assigns a number to each combination of facet names that occurs in an event.
 
-    With the names, a question reads only those events that have the newest facets.
+    Because the index knows the facet names of each event, a question reads only the bodies with the newest facets.
     """
 
     def __init__(self, connection: sqlite3.Connection):
@@ -276,7 +283,7 @@ class FacetNamesTable:
         self._numbers: BoundedCache[_Names, int] = BoundedCache()
 
     def combination_number(self, run_facets: Iterable[str], job_facets: Iterable[str]) -> int:
-        """Return the number of a combination of facet names: an event's run and job facets that are not null."""
+        """Return the number of a combination of facet names. The arguments are names of facets that are not null."""
         names = tuple(sorted(run_facets)), tuple(sorted(job_facets))
         found = self._numbers.get(names)
         if found is None:
@@ -290,7 +297,8 @@ class FacetNamesTable:
 def newest_facet_places(sql: sqlite3.Connection, run: str, kind: int) -> set[Place]:
     """Return the places of the events with the newest value of each facet of a run or of its job.
 
-    kind: RUN or JOB. Only the events of this run count, also for the facets of its job.
+    run: the run key. kind: RUN for facets of the run, JOB for facets of its job. For both, only events of this run are
+    considered.
     """
     newest: dict[str, tuple[tuple[object, ...], Place]] = {}
     for event, content, time_us, received_us, names, *place in sql.execute(_EVENTS_OF_RUN, (run,)):

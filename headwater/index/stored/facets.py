@@ -1,7 +1,7 @@
-"""Facets of jobs and datasets by content: each text is stored once, with the span of time in which it was sent.
+"""Tables of the facets of jobs and datasets. Each text is stored once, with its first and last event time.
 
-The newest value of each facet is also stored separately. Facets that differ from run to run, such as counts and dataset
-versions, are stored only there.
+The newest value of each facet is also stored in table `newest_facets`. Facets that differ from run to run, such as
+counts and dataset versions, are stored only there.
 """
 
 import sqlite3
@@ -30,11 +30,11 @@ from headwater.lineage.runs.run_facts import DatasetUse, NameForms, RunFacts
 from headwater.lineage.runs.sent_facets import Facets, decode_members, parse_stored_event, sent_datasets
 
 EventOrder = tuple[str, int]
-"""The sortable text of an event's order, and a dataset's position in the event."""
+"""(a text that sorts like the event, the position of a dataset in the event)."""
 
 
 class NumberedFacets(NamedTuple):
-    """The numbers of a facet set and of the text of each facet. source: its data source as (name, URI)."""
+    """The number of a facet set, its data source as (name, URI) or None, and its facets as (name, text number)."""
 
     number: int
     source: tuple[str, str] | None
@@ -53,21 +53,28 @@ class FacetSetTable:
         self._newest: dict[tuple[int, int, str], tuple[EventOrder, int | str]] = {}
 
     def add_set(self, kind: int, name: int, facets: NumberedFacets, span: Span, newest: EventOrder) -> None:
-        """Add a set of facets of a job or dataset, the span in which it was sent, and the order of its newest event."""
+        """Add a set of facets of a job or dataset.
+
+        kind: JOB or DATASET. name: the number of the name. span: the event times (us) at which the set was first and
+        last sent. newest: the order of the newest event with the set.
+        """
         key = (kind, name, facets.number)
         widen_span(self._spans, key, span)
         self._last[key] = max(self._last.get(key, ""), order_text_at_index(*newest))
         self.add_newest(kind, name, newest, facets.facets)
 
     def add_newest(self, kind: int, name: int, order: EventOrder, facets: Iterable[tuple[str, int | str]]) -> None:
-        """Add facets as (name, text or text number). Only the newest value of each facet is stored."""
+        """Add facets as (name, text or text number). Only the newest value of each facet is stored.
+
+        kind: JOB, DATASET or COUNTED. name: the number of the job's or dataset's name. order: the order of the event.
+        """
         for facet, value in facets:
             known = self._newest.get((kind, name, facet))
             if known is None or known[0] < order:
                 self._newest[kind, name, facet] = order, value
 
     def add_source(self, source: tuple[str, str], span: Span) -> None:
-        """Add a data source as (name, URI) with the span in which it was sent."""
+        """Add a data source as (name, URI). span: the event times (us) at which it was first and last sent."""
         widen_span(self._sources, source, span)
 
     def add_tags(self, keys: Iterable[str]) -> None:
@@ -101,10 +108,11 @@ _KEEP = 200_000
 
 
 class NumberedDataset(Struct):
-    """A dataset in an event shape: the number of its name and its facets.
+    """A dataset in an event shape.
 
-    changes: it has facets that differ from event to event. span: first and last event time in this batch. newest: the
-    greatest order in this batch. at: the sequence of that newest event and the position among its datasets.
+    name: the number of its name. has_changing_facets: it has facets that differ from event to event. span: its first
+    and last event time (us) in this batch, or None without an event. newest: the order of its newest event in this
+    batch. position_in_event: (sequence of this newest event, position of the dataset in the event).
     """
 
     use: DatasetUse
@@ -119,7 +127,8 @@ class NumberedDataset(Struct):
 class FacetShape(NamedTuple):
     """The descriptive facets of an event shape.
 
-    facet_names_number: number of its combination of facet names. job: None if the event has no job facets.
+    places: the position in the event of each of the `datasets`. facet_names_number: the number of the combination of
+    facet names. job: the job facets, or None if the event has none.
     """
 
     datasets: tuple[NumberedDataset, ...]
@@ -129,7 +138,7 @@ class FacetShape(NamedTuple):
 
 
 class FacetShapes:
-    """The cache of event shapes."""
+    """A cache of event shapes and their descriptive facets."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers) -> None:
         self._sql = connection
@@ -141,7 +150,10 @@ class FacetShapes:
         self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
 
     def shape_in_event(self, shape: str, forms: NameForms) -> FacetShape:
-        """Return a cached shape. forms: names that mean other datasets in the event (rule 2.1)."""
+        """Return a cached shape, with the dataset names of an event.
+
+        forms: (name, other name) for the names that mean another dataset in the event (rule 2.1).
+        """
         found = self._shapes.get((shape, forms))
         if found is None:
             sent, named = self._shapes[shape, ()], dict(forms)
@@ -150,7 +162,7 @@ class FacetShapes:
         return found
 
     def _resolve_name(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
-        """Return a dataset of a shape under the name that it has in an event."""
+        """Return a dataset of a shape, with the name that it has in an event."""
         form = forms.get(sent.use.name)
         if form is None:
             return sent
@@ -163,7 +175,7 @@ class FacetShapes:
         return found
 
     def add_shape(self, event: Event, shape: ShapeFacts) -> None:
-        """Add the shape of an event."""
+        """Add the shape of an event to the cache, and store the facets of its datasets and its job."""
         datasets = (*event.inputs, *event.outputs)
         numbered = [
             self._number_dataset(datasets[place], of)
@@ -179,7 +191,7 @@ class FacetShapes:
         return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
 
     def clear_cache(self) -> None:
-        """Clear the cache. Readers of events must then learn all shapes again."""
+        """Clear the cache. Afterwards, `add_shape` must add each shape again."""
         self._shapes.clear()
         self._datasets.clear()
         self._in_events.clear()
@@ -193,7 +205,10 @@ class FacetShapes:
         return found
 
     def _number_facets(self, contents: Sequence[Content]) -> NumberedFacets:
-        """Store a set of facets and return its numbers. Facets that belong to a single run are not part of the set."""
+        """Store a set of facets and return the numbers of the set and its texts.
+
+        contents: the descriptive facets, without facets that describe a single run.
+        """
         facets = {content.key: content for content in contents}
         numbers = {key: self._text_number(content.raw) for key, content in facets.items()}
         schema = facets["schema"].content_hash if "schema" in facets else None
@@ -219,7 +234,7 @@ class FacetShapes:
 
 
 Bodies = Callable[[Collection[int]], Mapping[int, str]]
-"""A function that returns the bodies of a batch's events by their sequences."""
+"""A function that takes sequences of a batch's events and returns their bodies by sequence."""
 
 
 def bodies_in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
@@ -229,9 +244,10 @@ def bodies_in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tup
 
 
 class _JobShape(Struct):
-    """A shape of one job in a batch.
+    """The events of one job and one shape in a batch.
 
-    display_name: number of the job's display name, 0 without a job. sequence: of the newest event.
+    display_name: the number of the job's display name, 0 without a job. span: their first and last event time (us).
+    newest, sequence: the order and the sequence of the newest event.
     """
 
     shape: FacetShape
@@ -244,11 +260,12 @@ class _JobShape(Struct):
 class FacetTable:
     """Collects the facets of events and writes them in `flush`.
 
-    facet_names: event id → number of the names of its facets, until `flush`. generation: number of the current batch.
+    facet_names: event id → the number of the event's combination of facet names; `flush` clears it. generation: the
+    number of the current batch.
     """
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, context: RunContextTable):
-        """context: receives the run facets of events."""
+        """context: the table that receives the run facets of events."""
         self._names = names
         self.generation = 0
         self.facet_names: dict[str, int] = {}
@@ -259,7 +276,7 @@ class FacetTable:
         self._batch: list[NumberedDataset] = []
 
     def add_shape(self, event: Event, shape: ShapeFacts) -> None:
-        """Add the shape of an event. Required before `add_event` gets events of that shape."""
+        """Add the shape of an event. Required before `add_event` is called with events of this shape."""
         self._shapes.add_shape(event, shape)
 
     def is_full(self) -> bool:
@@ -267,11 +284,11 @@ class FacetTable:
         return self._shapes.is_full()
 
     def clear_cache(self) -> None:
-        """Clear the cache of shapes. Readers of events must then learn all shapes again."""
+        """Clear the cache of shapes. Afterwards, `add_shape` must add each shape again."""
         self._shapes.clear_cache()
 
     def add_event(self, sequence: int, sent: Sent, fact: RunFacts, run_facets: Facets) -> None:
-        """Add an event of any kind, with the facets of its run."""
+        """Add an event of any kind, with the facets of its run. sequence: its sequence number in the partition."""
         order, content = fact.order, fact.content
         time_us, key = order.time_us, (sent.shape, content.kind, content.job, content.name_forms)
         known = self._job_shapes.get(key)
@@ -291,7 +308,7 @@ class FacetTable:
             self._context.add_event(run_facets, sent, fact, known.display_name)
 
     def flush(self, bodies: Bodies) -> None:
-        """Write everything that was added since the last call."""
+        """Write everything that was added since the last call. bodies: called for facets that differ between events."""
         for job_shape in self._job_shapes.values():
             self._add_job_shape(job_shape)
         self._read_changing_facets(bodies)
@@ -303,7 +320,7 @@ class FacetTable:
             each.clear()
 
     def _add_job_shape(self, job_shape: _JobShape) -> None:
-        """Add a shape of a job, once for all its events in this batch."""
+        """Add the facets of a job's events that have the same shape, once for all these events."""
         shape, order = job_shape.shape, order_text(job_shape.newest)
         for place, dataset in enumerate(shape.datasets):
             if dataset.span is None:
@@ -331,7 +348,7 @@ class FacetTable:
                 self._facet_sets.add_newest(COUNTED, numbered.name, numbered.newest, _facet_texts(counted, counted))
 
     def _add_dataset(self, dataset: NumberedDataset) -> None:
-        """Add a dataset, once for all its events in this batch."""
+        """Add the facets of a dataset, once for all its events with the same shape in this batch."""
         (span, newest), (dataset.span, dataset.newest) = (dataset.span or (0, 0), dataset.newest), (None, ("", 0))
         self._facet_sets.add_set(DATASET, dataset.name, dataset.facets, span, newest)
         if dataset.facets.source:

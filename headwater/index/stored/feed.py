@@ -1,6 +1,6 @@
-"""Table `feed`: recent changes, that is, run states, edge sets that began or ceased to count, and rejections.
+"""Table `feed`: recent changes of run states, edge sets that began or ceased to count, and rejected records.
 
-It has a bounded number of rows, which `live` reads. Its rows are committed with the batch that they describe.
+The table has a bounded number of rows. Its rows are committed in the same transaction as the batch that they describe.
 """
 
 import sqlite3
@@ -12,11 +12,11 @@ from headwater.index.stored.packing import encode
 
 MAX_ROWS = 10_000
 BATCH_MAX = 2_000
-"""The most entries that one batch adds, its newest. After a rebuild, the feed thus contains only the end."""
+"""A batch adds at most this many entries, its newest. After a rebuild, the feed thus contains only the last changes."""
 
 
 class RecentChangesTable:
-    """Collects feed entries and writes them in `write`. The caller manages the transaction."""
+    """Collects feed entries and writes them in `write_batch`. The caller manages the transaction."""
 
     def __init__(self, connection: sqlite3.Connection):
         self._sql = connection
@@ -27,11 +27,11 @@ class RecentChangesTable:
         self._entries.append(("run", 0, (run, state)))
 
     def add_edge_set_change(self, edge_set: int, *, counts_now: bool) -> None:
-        """Record that an edge set begins to count (live) or ceases to count."""
+        """Record that an edge set begins to count as live, or ceases to count. edge_set: its number."""
         self._entries.append(("edges", edge_set, counts_now))
 
     def add_rejections(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Record rejected events, oldest first."""
+        """Record rejected events. rows: oldest first."""
         self._entries += (("rejected", 0, row) for row in rows)
 
     def write_batch(self, generation: int) -> None:

@@ -1,4 +1,4 @@
-"""Page checksums of an index file, and the classification of errors: damage, a passing fault or a bad event."""
+"""Page checksums of an index file, and the classification of errors: a damaged file, a passing fault or a bad event."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 SUFFIX = "-sums"
 MANY_FRAMES = 1000
-"""The number of pages in the `-wal` file at which the writer copies them into the index file; also SQLite's default."""
+"""The writer copies the `-wal` into the index file when it has this many pages, which is also SQLite's default."""
 
 _UNKNOWN = 0
 _MIN_PAGE_BYTES = 512
@@ -36,12 +36,12 @@ class PageChecksums:
 
     SQLite has no page checksums, so a flipped bit in a value would go unnoticed.
 
-    The index file changes only when pages are copied from the `-wal`. The writer controls these copies: before each
-    one, it marks the checksums of the pages as unknown (0). A kill in between therefore leaves no wrong checksum.
+    The index file changes only when pages are copied from the `-wal`. The writer controls these copies. Before it
+    copies pages, it marks their checksums as unknown (0). If it is killed meanwhile, no wrong checksum remains.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
-        """Read the checksums. No other connection may write the index file."""
+        """Read the stored checksums of the index file `path`. Only `connection` may write the index file."""
         self._path, self._connection = path, connection
         connection.execute("PRAGMA wal_autocheckpoint=0")
         self._page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
@@ -51,8 +51,8 @@ class PageChecksums:
     def checkpoint(self, *, min_frames: int = 0) -> None:
         """Copy the pages of the `-wal` into the index file and store their checksums.
 
-        min_frames: do nothing if the `-wal` has fewer frames. Pages that a reader still needs in the `-wal` stay
-        unknown until the next call.
+        min_frames: do nothing if the `-wal` has fewer frames. The checksums of pages that a reader still needs in the
+        `-wal` stay unknown until the next call.
         """
         wal = _WalFrames(self._path, self._page_bytes)
         try:
@@ -84,7 +84,7 @@ class PageChecksums:
             self._delete_checksums(error)
 
     def _delete_checksums(self, error: OSError) -> None:
-        """Delete the checksums rather than keep wrong ones. The next writer that opens the file computes them again."""
+        """Delete all checksums, because some may be wrong. The next writer that opens the file computes them again."""
         log.warning("Cannot write the page checksums of the index (%s). A later writer computes them again.", error)
         with suppress(OSError):
             Path(f"{self._path}{SUFFIX}").unlink(missing_ok=True)
@@ -109,7 +109,7 @@ def mark_wal_pages(path: Path) -> None:
 
 
 def _write_checksums(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
-    """Update checksums by page number, and write the blocks that contain them."""
+    """Update `known`, the list of all checksums, and write its changed blocks. sums: new checksums by page number."""
     missing = max(sums, default=0) - len(known)
     known.extend([_UNKNOWN] * missing)
     for number, each in sums.items():
@@ -124,7 +124,10 @@ def _write_checksums(path: Path, known: "array[int]", sums: dict[int, int]) -> N
 
 
 def _read_page_size(path: Path) -> int:
-    """Return the page size from the file header, or 0 if it is invalid. SQLite rejects such a file when it opens it."""
+    """Return the page size from the file header, or 0 if there is no file or the size is invalid.
+
+    SQLite does not open a file with an invalid page size.
+    """
     try:
         with path.open("rb") as file:
             stored = int.from_bytes(file.read(18)[16:18], "big")
@@ -139,7 +142,7 @@ def check_pages(path: Path) -> None:
     Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT if a page differs.
     """
     sums = _read_checksums(path)
-    with suppress(FileNotFoundError):  # no such file, or its writer has just replaced it
+    with suppress(FileNotFoundError):  # there is no file, or its writer has just replaced it
         _compare_checksums(path, sums)
 
 
@@ -158,7 +161,10 @@ def _compare_checksums(path: Path, sums: "array[int]") -> None:
 
 
 def _recheck_page(path: Path, number: int, page_bytes: int) -> None:
-    """Raise the error for a page unless the writer has just changed it: it marks the page before it writes."""
+    """Read a page again and raise the error if it still differs from its checksum. number: from 0.
+
+    The page may have differed only because the writer has just changed it.
+    """
     for _ in range(_RETRIES):
         with path.open("rb") as file:
             found = _checksum(os.pread(file.fileno(), page_bytes, number * page_bytes))
@@ -183,7 +189,7 @@ def _checksum(page: bytes | memoryview) -> int:
 
 
 class _WalFrames:
-    """The current frames of a `-wal` file, that is, those with the same salts as its header."""
+    """The current frames of a `-wal` file. Frames with other salts than the file's header are obsolete."""
 
     def __init__(self, path: Path, page_bytes: int):
         """path: the index file."""
@@ -195,7 +201,7 @@ class _WalFrames:
         return any(True for _ in self._page_numbers_from(number))
 
     def page_numbers(self) -> set[int]:
-        """Return the numbers of the pages in the frames."""
+        """Return the page numbers, from 1, of the pages in the frames."""
         return set(self._page_numbers_from(1))
 
     def _page_numbers_from(self, first: int) -> Iterator[int]:
@@ -209,7 +215,7 @@ class _WalFrames:
 
 @contextmanager
 def _map_file(path: Path) -> Iterator[mmap | bytes]:
-    """Map a file into memory. A missing or empty file gives empty bytes."""
+    """Map a file into memory. Yields empty bytes if the file is missing or empty."""
     try:
         with path.open("rb") as file:
             mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
@@ -221,7 +227,7 @@ def _map_file(path: Path) -> Iterator[mmap | bytes]:
 
 
 _INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
-"""Message prefixes of SQLITE_ERROR that mean missing tables. With other messages, the SQL statement is wrong."""
+"""If a message of SQLITE_ERROR begins with one of these, a table is missing. Otherwise, the SQL statement is wrong."""
 _TRANSIENT = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA,
@@ -237,12 +243,12 @@ _CACHED_S = 60
 def is_damage(error: BaseException) -> bool:
     """Return whether an error proves that the index file is damaged.
 
-    A full disk, a lock or a wrong SQL statement does not: after a rebuild, the index would fail in the same way.
+    A full disk, a lock or a wrong SQL statement is no proof, because a rebuilt index would fail in the same way.
     """
     if isinstance(error, sqlite3.Error):
         code = _sqlite_error_code(error)
         return code in DAMAGED_IN_SQLITE or (code == sqlite3.SQLITE_ERROR and str(error).startswith(_INCOMPLETE))
-    return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
+    return type(error) is msgspec.DecodeError  # a stored value was truncated or overwritten
 
 
 def is_transient(error: BaseException) -> bool:
@@ -265,9 +271,9 @@ def _sqlite_error_code(error: sqlite3.Error) -> int | None:
 
 
 class DamageCheck:
-    """Decide whether an index file is damaged, by reading the file if the error is ambiguous.
+    """Decides whether an index file is damaged. If an error is ambiguous, the whole file is read and checked.
 
-    For example, a missing row ends in a TypeError, as a programming error does.
+    For example, a missing row raises a TypeError, which can also be a programming error.
     """
 
     def __init__(self) -> None:
@@ -295,7 +301,7 @@ class DamageCheck:
 
 
 def is_file_intact(path: Path) -> bool:
-    """Return whether a file is intact: page checksums, SQLite's integrity check, and a read of all rows."""
+    """Return whether a file passes the page checksums, SQLite's integrity check, and a read of all rows."""
     try:
         check_pages(path)
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as sql:

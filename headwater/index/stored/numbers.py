@@ -31,11 +31,11 @@ class NameNumbers:
             self._add(Name(*parts), number)
 
     def begin_batch(self) -> None:
-        """Begin a batch. Names that are known now are not new in it."""
+        """Begin a batch. `is_new_in_batch` is true only for names that are stored from now on."""
         self._before = self._last
 
     def is_new_in_batch(self, number: int) -> bool:
-        """Return whether the current batch was the first to use a name."""
+        """Return whether the current batch was the first to use the name with this number."""
         return number > self._before
 
     def number(self, name: Name) -> int:
@@ -69,21 +69,21 @@ class NameNumbers:
 _KEEP = 100_000
 
 TIE = "coalesce(v.tie, k.key)"
-"""SQL that orders candidates of one instant. `v` is the candidate, `k` the key of its run."""
+"""SQL that orders candidates with the same time. `v` is the candidate, `k` the row of its run in `run_keys`."""
 
 NEWEST_CANDIDATE = newest_first_sql(
     {**{name: f"v.{name}" for name in CANDIDATE_ORDER}, "tie": TIE}[name] for name in CANDIDATE_ORDER
 )
-"""ORDER BY for candidates `v` with run keys `k`, newest first. The period comes before the time."""
+"""ORDER BY for candidates `v` with run keys `k`, newest first: by period, then by time."""
 
 NEWEST_WRITE = newest_first_sql(("v.time_us", TIE))
-"""The same, but only by time."""
+"""ORDER BY for candidates `v` with run keys `k`, newest first: only by time."""
 
 
 class RunNumbers(dict[str, int]):
-    """Run keys → numbers. A new key gets a number on access.
+    """The numbers of runs by run key. A new key gets a number when it is looked up with `[]`.
 
-    Before format 8, the key itself is the number.
+    In files before format 8, the key itself is the number.
     """
 
     def __init__(self, connection: sqlite3.Connection):
@@ -94,15 +94,15 @@ class RunNumbers(dict[str, int]):
         self._first_new = 0
 
     def begin_batch(self) -> None:
-        """Begin a batch. Runs that get a number from now on are new in it."""
+        """Begin a batch. `is_new_in_batch` is true for runs that get a number from now on."""
         self._first_new = self._first_unused()
 
     def is_new_in_batch(self, number: int) -> bool:
-        """Return whether a number was assigned in this batch."""
+        """Return whether the run with this number got it in the current batch."""
         return number >= self._first_new
 
     def assign_all(self, keys: Iterable[str | None]) -> None:
-        """Assign numbers to all these keys at once."""
+        """Look up the numbers of all these keys, and assign numbers to new keys, with few SQL statements."""
         if len(self) > _KEEP:
             self.clear()
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self]
@@ -117,7 +117,7 @@ class RunNumbers(dict[str, int]):
         return self[key]
 
     def known_numbers(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of keys, without the keys that have none."""
+        """Return the numbers of run keys, by key. Keys without a number are left out."""
         found: dict[str, int] = {}
         for some in split_for_parameters(keys):
             found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({question_marks(some)})", some))
@@ -128,6 +128,6 @@ class RunNumbers(dict[str, int]):
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (number,)).fetchone()[0])
 
     def _first_unused(self) -> int:
-        if not self._next:  # a batch that was rolled back leaves a gap
+        if not self._next:  # read only once: numbers of a batch that was rolled back stay unused
             self._next = int(self._sql.execute("SELECT coalesce(max(id), 0) + 1 FROM run_keys").fetchone()[0])
         return self._next

@@ -1,4 +1,4 @@
-"""Read a file of older rules as if it had the current tables. It answers questions until its successor is built."""
+"""Reads an index file of older rules as if it had the current tables, until a file of the current rules is built."""
 
 import sqlite3
 from collections.abc import Collection, Iterator
@@ -8,7 +8,7 @@ from functools import cache
 from headwater.lineage.edges.schema_history import COMPLETE_LIST
 
 Column = tuple[str, str]
-"""A column name and the SQL of its default."""
+"""(column name, SQL of the column's default)."""
 
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
@@ -27,7 +27,7 @@ OF_OLDER = {
     ),
     ("reads", "read_set"): "edge_set",
 }
-"""(table, column) → SQL expression that replaces the column in an older file."""
+"""(table, column) → the SQL expression that replaces the column if an older file lacks it."""
 
 RENAMED_TABLES = {
     "candidates": "votes",
@@ -47,7 +47,7 @@ RENAMED_TABLES = {
     "search_words": "words",
     "search_weights": "weights",
 }
-"""Table → its name before format 19."""
+"""Current table name → the name of the table before format 19."""
 
 RENAMED_COLUMNS = {
     ("candidates", "job_output"): ("grp",),
@@ -61,16 +61,20 @@ RENAMED_COLUMNS = {
     ("jobs", "is_parent"): ("named",),
     ("datasets", "shown_schema"): ("shown",),
 }
-"""(table, column) → its older names, newest first."""
+"""(table, column) → the older names of the column, newest first."""
 
 TABLES_OF_OLDER = {"run_keys": ("runs", "SELECT run AS id, run AS key FROM main.runs")}
-"""Table → the table that replaces it in an older file, and the SELECT. Before format 8, runs had no numbers."""
+"""Table → (the table that an older file has instead, the SELECT from this table).
+
+Before format 8, runs had no numbers.
+"""
 
 
 def create_current_views(connection: sqlite3.Connection, schema: str) -> None:
-    """Create temporary views that give this connection the current tables.
+    """Create temporary views, so that queries of this connection can use the current tables and columns.
 
-    Missing columns have their defaults, and missing tables are empty. The file itself does not change.
+    Missing columns have their defaults, and missing tables are empty. The file itself does not change. schema: the SQL
+    that creates the current tables.
     """
     for table, columns in _tables_of_schema(schema).items():
         origin, stored = table, {name for name, _ in _table_columns(connection, table)}
@@ -100,7 +104,7 @@ def _select_expression(table: str, column: Column, stored: Collection[str]) -> s
 
 @cache
 def _tables_of_schema(schema: str) -> dict[str, list[Column]]:
-    """Return the tables that a schema creates with their columns, without the internal tables of virtual ones."""
+    """Return the columns of the tables that a schema creates, by table. Virtual tables are left out."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(schema)
         virtual = [name for (name,) in made.execute(f"{_NAMES} AND sql LIKE 'CREATE VIRTUAL%'")]
@@ -118,7 +122,10 @@ def _table_columns(connection: sqlite3.Connection, table: str) -> Iterator[Colum
 
 
 def _rowid_expression(connection: sqlite3.Connection, table: str) -> str:
-    """Return the SELECT expression for row ids, which a view has only if it names them."""
+    """Return the SELECT expression for row ids, because a view has row ids only if its SELECT names them.
+
+    Returns "" for a table without row ids.
+    """
     with suppress(sqlite3.OperationalError):  # a table WITHOUT ROWID
         connection.execute(f"SELECT rowid FROM main.{table} LIMIT 0")
         return ", rowid AS rowid"

@@ -1,4 +1,7 @@
-"""Pack values of the index as MessagePack: event contents that share dataset uses, edge sets that share names."""
+"""Packs values of the index as MessagePack.
+
+Event contents contain the numbers of dataset uses, and edge sets contain positions in a list of names.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, TypeVar
@@ -14,10 +17,10 @@ T = TypeVar("T")
 
 
 class PackedFacts(Struct, array_like=True, gc=False):
-    """An event's content, with its dataset uses as numbers.
+    """The content of an event, with the numbers of its dataset uses.
 
-    Before format 8, it contained the run facts except run and event id. The fields time_us, received_us, execution and
-    parent are unused since then.
+    Before format 8, it contained all run facts except the run and the event id. Since then, the fields time_us,
+    received_us, execution and parent are unused.
     """
 
     kind: str
@@ -42,10 +45,10 @@ class PackedFacts(Struct, array_like=True, gc=False):
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
-    """An edge set. Datasets, columns and transformations are positions in the lists of names and transformations.
+    """A packed `OutputLineage`. Datasets, columns and transformations are positions in the first three lists.
 
-    edges: four numbers each, in the order of the fields of `Edge`. borrowed: used only before format 14. tables, named,
-    also_read, opaque: empty if the inputs are stored separately (`input_lists`).
+    edges: four positions for each edge, in the order of the fields of `Edge`. borrowed: used only before format 14.
+    tables, named, also_read, opaque: the inputs; empty if they are stored separately in table `input_lists`.
     """
 
     names: list[Name]
@@ -75,7 +78,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
-    """A list of inputs. The other fields are positions in `names`."""
+    """A packed `Inputs`. All fields except `names` are positions in `names`."""
 
     names: list[Name]
     tables: list[int]
@@ -85,7 +88,10 @@ class PackedInputs(Struct, array_like=True, gc=False):
 
 
 class Inputs(NamedTuple):
-    """The inputs of an edge set; see `OutputLineage`."""
+    """The inputs of an edge set.
+
+    They are the `source_datasets`, `column_sources`, `other_inputs` and `opaque_inputs` of an `OutputLineage`.
+    """
 
     tables: tuple[Name, ...] = ()
     named: tuple[Name, ...] = ()
@@ -104,7 +110,8 @@ encode = msgpack.Encoder().encode
 def _make_decoder(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
     """Return a function that decodes values of the index.
 
-    It raises DecodeError also for a value of another type or with invalid UTF-8, because these too mean damage.
+    The function raises DecodeError also for a value of another type or with invalid UTF-8, because the file is then
+    damaged.
     """
     decode = decoder.decode
 
@@ -170,7 +177,7 @@ def _names_at(names: list[Name], positions: list[int]) -> tuple[Name, ...]:
 def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
     """Pack an edge set. Equal edge sets of different runs give equal bytes.
 
-    inputs: the inputs to include; empty if they are stored separately.
+    inputs: the inputs to include in the packed value; empty if they are stored separately.
     """
     names = _NamePositions()
     columns: dict[str | None, int] = {}
@@ -218,7 +225,7 @@ def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
 
 
 def unpack_edges(value: bytes, separate_inputs: Inputs | None) -> OutputLineage:
-    """Unpack an edge set. separate_inputs: its inputs if they are stored separately."""
+    """Unpack an edge set. separate_inputs: the inputs that are stored separately, or None if `value` contains them."""
     packed = _edges_from(value)
     names, columns, transformations = packed.names, packed.column_names, packed.transformations
     numbers = iter(packed.edges)
@@ -259,7 +266,10 @@ def unpack_edges(value: bytes, separate_inputs: Inputs | None) -> OutputLineage:
 
 
 def _opaque_inputs(packed: PackedEdges) -> list[int]:
-    """Return the opaque inputs. In older files, all inputs of an output without column lineage are opaque."""
+    """Return the positions of the opaque inputs.
+
+    In files of older formats, all inputs of an output without column lineage are opaque.
+    """
     if packed.opaque is not None:
         return packed.opaque
     return [] if packed.carries else [*packed.tables, *packed.also_read]

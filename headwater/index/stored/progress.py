@@ -1,7 +1,7 @@
 """How far the index has processed bronze: its position, and the events that it set aside with the reason.
 
-The position is committed in the same transaction as the data derived up to it. A rebuild tries events that were set
-aside again.
+The position is committed in the same transaction as the data that is derived from the events up to it. When the index
+is rebuilt, it tries to process the events again that were set aside.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ def read_progress(sql: sqlite3.Connection) -> Progress:
 
 
 def newest_generation(sql: sqlite3.Connection) -> int:
-    """Return the newest generation of an index, or 0 if it is empty."""
+    """Return the newest generation of an index, or 0 if the index is empty."""
     newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
     return int(sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)
 
@@ -30,7 +30,8 @@ def newest_generation(sql: sqlite3.Connection) -> int:
 class SetAsideEvent(NamedTuple):
     """An event that is stored in bronze but missing from all answers. Times are in microseconds, UTC.
 
-    reason: `too_slow`, `kills_index` or the name of an error.
+    at_us: when the event was set aside. reason: `too_slow`, `kills_index` or the class name of an error. message: the
+    error message.
     """
 
     sequence: int
@@ -48,7 +49,7 @@ def store_set_aside_events(sql: sqlite3.Connection, source: Source, events: Sequ
 
 
 def set_aside_events_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
-    """Return the events that were received at or after a time (us), with their sources."""
+    """Return the events that were set aside and were received at or after a time (us, UTC), with their sources."""
     rows = sql.execute(
         "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
         "WHERE received_us >= ?",

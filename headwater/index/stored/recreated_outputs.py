@@ -1,8 +1,8 @@
-"""Outputs that are re-created often: find where a job last wrote one without reading every generation.
+"""Finds the job outputs that must be recounted for outputs that are re-created often, without reading each generation.
 
-A table that is rebuilt every night has a job output for each job and night. Only these job outputs are counted again:
-those that changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule
-6). Of the other job outputs of the table, only statements are added, because other runs may explain them (rule 4).
+A table that is rebuilt every night has a job output for each job and night. A batch recounts the job outputs that
+changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule 6). It
+also recounts the job outputs of statements, because other runs may explain them (rule 4). It skips all others.
 """
 
 import sqlite3
@@ -23,13 +23,13 @@ _NEWEST = (
 )
 
 _Newest = tuple[int, int, str, int]
-"""Period, time and tie of the newest candidate of a weight in a job output, and the number of the job output."""
+"""(period (us), time (us), tie, job output number) of the newest candidate with some weight in a job output."""
 
 
 class _OutputGenerations:
-    """The job outputs of one job and one output in all its generations.
+    """The job outputs of one job and one dataset, in all generations of the dataset.
 
-    reading: those that count as current readers over all generations.
+    numbers: the numbers of the job outputs. reading: the numbers of the job outputs that count over all generations.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _OutputGenerations:
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
-        """Set the newest candidate of a weight in a job output."""
+        """Set the newest candidate with a weight in a job output. newest: None if there is no candidate."""
         known, ordered = self._known.pop((number, weight), None), self._newest[weight]
         if known is not None:
             del ordered[bisect_left(ordered, known)]
@@ -48,12 +48,12 @@ class _OutputGenerations:
             self._known[number, weight] = newest
 
     def newest_candidates(self) -> list[tuple[int, int]]:
-        """Return (job output, weight) of the newest candidate of each weight."""
+        """Return (job output number, weight) for the newest candidate of each weight over all generations."""
         return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
 
 
 class RecreatedOutputs:
-    """A cache of outputs with more than one generation, loaded when such an output first changes."""
+    """A cache of outputs with more than one generation. An output is loaded when it changes for the first time."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
         self._sql = connection
@@ -64,7 +64,10 @@ class RecreatedOutputs:
         self._job_of: dict[int, _OutputGenerations] = {}
 
     def affected_job_outputs(self, changed: Iterable[JobOutput]) -> list[int]:
-        """Return the job outputs of one output for which other edge sets may count after these have changed."""
+        """Return the numbers of the job outputs for which other edge sets may count after a change.
+
+        changed: the job outputs that changed, at least one, all of the same dataset.
+        """
         changed = list(changed)
         output = changed[0].output
         if output is None:
@@ -84,7 +87,10 @@ class RecreatedOutputs:
         return sorted(found)
 
     def set_counting_readers(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
-        """Record which of these job outputs count over all generations."""
+        """Record which job outputs count over all generations.
+
+        numbers: the recounted job outputs. reading: the job outputs with an edge set that counts over all generations.
+        """
         for number in numbers:
             if job := self._job_of.get(number):
                 job.reading.discard(number)
@@ -118,13 +124,16 @@ class RecreatedOutputs:
         return job
 
     def _counting_job_outputs(self, job: _OutputGenerations) -> set[int]:
-        """Return the job outputs in which a job last wrote an output, and those that have counted until now."""
+        """Return the numbers of the job outputs in which a job last wrote or that have counted until now."""
         return {
             number for newest in job.newest_candidates() for number in self._job_outputs_of_execution(job, *newest)
         } | job.reading
 
     def _job_outputs_of_execution(self, job: _OutputGenerations, number: int, weight: int) -> set[int]:
-        """Return the job outputs that the execution of a job's newest candidate reports."""
+        """Return the numbers of the job outputs of `job` that one execution reports.
+
+        The execution is that of the newest candidate with this weight in job output `number`.
+        """
         query = f"SELECT DISTINCT job_output FROM candidates WHERE execution = (SELECT v.execution {_NEWEST})"
         found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_MAX}", (number, weight))}
         if len(found) == _MAX:

@@ -1,7 +1,7 @@
-"""Facets of runs: those of each job's newest runs, and the parent job, nominal time and API change that they contain.
+"""Tables of run facets: the facets of each job's newest runs, and parent jobs, nominal times and API changes.
 
-Table `run_facets` has either all facets of a run or none, so that a page of runs does not read from the lake. The
-facets of older runs are read from bronze.
+Table `run_facets` contains either all facets of a run or none, so that a page of newest runs is shown without reading
+the lake. The facets of older runs are read from bronze.
 """
 
 import sqlite3
@@ -30,12 +30,12 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import Facets
 
 RUNS = 100
-"""How many runs of a job are stored. Up to 25 more may remain until the next cleanup."""
+"""The facets of this number of runs are stored for each job. Up to 25 more may remain until the next cleanup."""
 
 _MORE = 25
 
 _SentFacets = list[tuple[bytes, dict[str, bytes]]]
-"""(order of an event, texts of the facets for which this event is the newest)."""
+"""(order of an event as sortable bytes, texts by facet name of the facets for which this event is the newest)."""
 
 _facets_from = msgpack.Decoder(_SentFacets).decode
 _ROWS = "SELECT k.key, f.value FROM run_keys k JOIN run_facets f ON f.run = k.id WHERE k.key IN ({})"
@@ -65,7 +65,7 @@ class RecentFacets:
         self._written: Counter[int] = Counter()
 
     def add_event(self, fact: RunFacts, facets: Facets) -> None:
-        """Add an event with the facets of its run."""
+        """Add an event with the facets of its run. Events that are not run events are ignored."""
         if fact.kind == "RUN":
             sent = {facet: bytes(text) for facet, text in facets.items() if text != NULL}
             self._batch.setdefault(fact.run_key, []).append((order_bytes(fact.order), sent))
@@ -73,8 +73,8 @@ class RecentFacets:
     def flush(self, new: Iterable[str]) -> None:
         """Write the collected facets.
 
-        new: the runs whose first event came with this batch. Other runs are written only if the table already has them,
-        because their earlier facets would be missing.
+        new: the keys of the runs whose first event came with this batch. Another run is written only if the table
+        already contains it. Otherwise, the facets of its earlier events would be missing.
         """
         complete = set(new)
         before = _read_stored_facets(self._sql, [run for run in self._batch if run not in complete])
@@ -99,7 +99,7 @@ class RecentFacets:
         ]
 
     def _delete_older(self, job: int, written: int) -> None:
-        """Delete the facets of older runs, but only now and then, because one run may be written several times."""
+        """Delete the facets of a job's older runs, but only after more than 25 writes."""
         self._written[job] += written
         if self._written[job] > _MORE:
             self._sql.execute(_DELETE_OLDER, (job,))
@@ -107,7 +107,10 @@ class RecentFacets:
 
 
 def recent_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> dict[str, dict[str, bytes]]:
-    """Return the facets of runs by run key, without deleted facets. Runs that are not in the table are left out."""
+    """Return the facet texts of runs by run key and facet name, without deleted facets.
+
+    Runs that are not in table `run_facets` are left out.
+    """
     return {
         run: {facet: text for _, facets in sent for facet, text in facets.items() if not is_deleted(text)}
         for run, sent in _read_stored_facets(sql, runs).items()
@@ -150,10 +153,7 @@ class RunContextTable:
         search: SearchTable,
         display_name_of: Callable[[Name], Name],
     ):
-        """search: receives the jobs that `parent` facets name.
-
-        display_name_of: returns the canonical name of such a job.
-        """
+        """search: receives the jobs that `parent` facets name. display_name_of: returns the canonical name of a job."""
         self._jobs = display_name_of
         self._sql = connection
         self._names = names
@@ -165,7 +165,7 @@ class RunContextTable:
         self._changes: list[ApiChange] = []
 
     def add_event(self, facets: Facets, sent: Sent, fact: RunFacts, display_name: int) -> None:
-        """Add the facets of a run. display_name: the number of its job's display name."""
+        """Add the facets of an event's run. display_name: the number of the display name of the event's job."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
             known, name = (
                 self._parents.get(display_name),
@@ -227,7 +227,10 @@ class RunContextTable:
 
 @lru_cache(maxsize=1_000)
 def _nominal_start_and_end(facet: bytes) -> tuple[int | None, int | None]:
-    """Return the start and end (us) of a `nominalTime` facet. Cached, because many runs share one hour."""
+    """Return (start, end) of a `nominalTime` facet (us, UTC; None if missing or invalid).
+
+    Results are cached, because many runs have the same nominal time.
+    """
     nominal = decode(facet)
     return _parse_time_us(text_at(nominal, "nominalStartTime")), _parse_time_us(text_at(nominal, "nominalEndTime"))
 

@@ -1,4 +1,4 @@
-"""Facts about runs that depend on other runs: the newest run of a job, the state of open runs, and nominal times."""
+"""Facts about runs that depend on other runs: a job's newest run, the state of runs without an end, nominal times."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ NEWEST_RUN = (
     "SELECT r.run FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = {} AND r.kind = 'RUN' "
     "ORDER BY r.time_us DESC, k.key DESC LIMIT 1"
 )
-"""SQL of the newest run of a job, searched among all its runs."""
+"""SQL that selects the newest run of a job, searched among all its runs. `{}` is the number of the job's key."""
 
 _SEARCH = f"UPDATE jobs SET newest = ({NEWEST_RUN.format('jobs.key')}) WHERE key = ? AND newest = ?"
 _NEWER = (
@@ -27,9 +27,9 @@ _STATE = "UPDATE jobs SET state = (SELECT state FROM runs WHERE run = jobs.newes
 class NewestRunTable:
     """Updates the newest run of each job, which determines the job's state. `flush` writes the changes.
 
-    A run may be added again with every batch. The result is stored, because runs that end at the same instant are
-    ordered by their keys, and sorting them again with each batch would cost as much as the whole history. If a run
-    moves to another job or turns out to be older, the newest run of its former job is searched again.
+    A run may be added again with every batch. The newest run of a job is stored, because a search for it may have to
+    sort the whole history: runs with the same time are ordered by their keys. The search is repeated only if a run
+    moves to another job or turns out to be older.
     """
 
     def __init__(self, connection: sqlite3.Connection, numbers: RunNumbers):
@@ -40,18 +40,24 @@ class NewestRunTable:
         self._to_update: set[int] = set()
 
     def add_run(self, job: int, run: str, time_us: int, previous: tuple[int, int]) -> None:
-        """Add a run of a job. previous: its job and time when it was last added, with job 0 if it is new."""
+        """Add a run of a job. job: the number of the job's key. run: the run key. time_us: the time of the run.
+
+        previous: (job, time (us)) with which this run was last added; the job is 0 if the run was not added before.
+        """
         job_before, before_us = previous
         if job_before and (job_before != job or before_us > time_us):
             self._moved.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
 
     def update_state(self, job: int) -> None:
-        """Update the state of a job from its newest run at the next `flush`."""
+        """Let the next `flush` update the state of a job from its newest run."""
         self._to_update.add(job)
 
     def flush(self) -> set[int]:
-        """Write the newest runs. Return the jobs that lost a run. Call it after the runs and jobs have been written."""
+        """Write the newest runs. Call it after the runs and jobs have been written.
+
+        Returns the key numbers of the jobs that lost a run: it moved to another job or turned out to be older.
+        """
         self._sql.executemany(_SEARCH, self._moved)
         newest = [(job, self._numbers[key], time_us, key) for job, (time_us, key) in self._newest.items()]
         self._sql.executemany(_NEWER, newest)
@@ -76,7 +82,7 @@ _STATES = (
 
 
 class ChangedRunState(NamedTuple):
-    """A run whose state changed because of another run. run: its key. job: the number of its job."""
+    """A run whose state changed because of another run. run: the run key. job: the number of the job's key."""
 
     run: str
     job: int
@@ -96,9 +102,9 @@ class OpenRunTable:
         self._moved: set[int] = set()
 
     def add_run(self, run: int, state: str, *, has_parent: bool, has_new_end: bool) -> None:
-        """Add a run.
+        """Add a run by its number.
 
-        has_parent: it has a parent or a root run. has_new_end: its end was added or has another time now.
+        has_parent: the run has a parent or a root run. has_new_end: this batch added or changed the end of the run.
         """
         if has_parent and state in ("RUNNING", ENDED):
             self._open.add(run)
@@ -106,7 +112,10 @@ class OpenRunTable:
             self._moved.add(run)
 
     def flush(self, generation: int) -> list[ChangedRunState]:
-        """Write the states and return those that changed. Call it after the runs have been written."""
+        """Write the states. Return the runs with a changed state. Call it after the runs have been written.
+
+        generation: the number of the batch.
+        """
         if self._moved:
             self._open.update(run for (run,) in self._sql.execute(_BELOW_ENDED, (json_array(sorted(self._moved)),)))
         rows = self._sql.execute(_STATES, (json_array(sorted(self._open)),)).fetchall() if self._open else []
@@ -160,16 +169,19 @@ class NominalTimeTable:
             self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
 
     def of(self, run_key: str) -> int | None:
-        """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
+        """Return the nominal time (us, UTC) of a run, or if it has none, of its nearest ancestor or its root run.
+
+        Returns None if none of these runs has a nominal time.
+        """
         if not self._any:
             return None
         times = (self._query_nominal_us(key) for key in self._above.with_ancestors(run_key))
         return next((time_us for time_us in times if time_us is not None), None)
 
     def runs_with_new_time(self) -> set[str]:
-        """Return the runs whose nominal time the last `add` may have changed.
+        """Return the keys of the runs whose nominal time the last `add` may have changed.
 
-        These are the runs below the ones that got another nominal time or parent.
+        If a run got another nominal time or parent, these are the runs below it.
         """
         return descendant_runs(self._changed, self._runs_below)
 

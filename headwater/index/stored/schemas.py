@@ -19,11 +19,11 @@ from headwater.lineage.runs.event_order import newest_first_sql
 class SqliteContents:
     """The `facet_contents.FacetContents` of an index file, with recently used contents in memory.
 
-    Reading an unknown hash raises KeyError.
+    Methods that read a content raise KeyError if its hash is unknown.
     """
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection. Additions belong to its current transaction."""
+        """Use the index's connection. The caller manages the transaction."""
         self._connection = connection
         self._lineage: BoundedCache[str, Sequence[SentEdge]] = BoundedCache()
         self._schemas: BoundedCache[str, Sequence[Path]] = BoundedCache()
@@ -51,7 +51,7 @@ class SqliteContents:
         return found
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema."""
+        """Return the columns of a schema. content_hash: also a joined hash of several schemas."""
         found = self._schemas.get(content_hash)
         if found is None:
             several = (
@@ -73,7 +73,7 @@ class SqliteContents:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
 
     def _read_value(self, content_hash: str, kind: str) -> bytes:
-        """Read the value of a hash for one kind: an empty facet, `{}`, has the same hash as schema and as lineage."""
+        """Return the value of a hash and kind. An empty facet, `{}`, has the same hash as schema and as lineage."""
         query = "SELECT value FROM contents WHERE hash = ? AND kind = ?"
         row = self._connection.execute(query, (content_hash, kind)).fetchone()
         if row is None:
@@ -90,18 +90,18 @@ _DELETE = (
 _INSERT = "INSERT OR IGNORE INTO schema_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _Row = tuple[object, ...]
-"""A row of `schema_mentions`: the number of a name, then the fields of a mention."""
+"""A row of `schema_mentions`: the number of a name, then the fields of `SchemaMention`."""
 
 Mentions = Callable[[Name], Iterable[SchemaMention]]
-"""A function that returns all mentions under a name by runs of earlier batches."""
+"""A function that returns all mentions of schemas under a name by runs of earlier batches."""
 
 
 class SchemaMentionTable:
-    """The `schema_history.SchemaMentions` of an index file. Changes are written in `flush`.
+    """The `schema_history.SchemaMentionStore` of an index file. Changes are written in `flush`.
 
-    Six mentions at most represent a sequence of mentions of one schema: the first and the last of each authority. The
-    mentions in between are read again from the run facts when they matter: when a mention of another schema falls
-    between them, or when a name means several datasets. Such a name keeps all its mentions from then on.
+    Of consecutive mentions of one schema, the table stores only the first and the last of each authority, at most six.
+    The others matter if a mention of another schema falls between them, or if a name means several datasets. Then all
+    mentions of the name are read again from the run facts and are stored from then on.
     """
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, earlier_mentions: Mentions):
@@ -115,12 +115,12 @@ class SchemaMentionTable:
         self._written: set[Name] = set()
 
     def begin_batch(self) -> None:
-        """Begin a batch. `uses` does not return its runs yet."""
+        """Begin a batch. The function `earlier_mentions` does not return the mentions of this batch yet."""
         self._batch.clear()
         self._written.clear()
 
     def add_mentions(self, name: Name, uses: Sequence[SchemaMention]) -> None:
-        """Add mentions under a name."""
+        """Add mentions of schemas under a name."""
         self._pending.setdefault(name, []).extend(uses)
 
     def keep_all_mentions(self, names: Iterable[Name]) -> None:
@@ -131,7 +131,7 @@ class SchemaMentionTable:
                 self._restore_all_mentions(name)
 
     def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
-        """Return the mentions under a name in a span of time, newest first."""
+        """Return the mentions under the span's name within its time, newest first."""
         if span.name in self._pending:  # writes all names at once
             self.flush()
         number = self._names.find_number(span.name)
@@ -167,7 +167,10 @@ class SchemaMentionTable:
     def _reduce_mentions(
         self, name: Name, seen: Sequence[SchemaMention], deleted: list[_Row], inserted: list[_Row]
     ) -> None:
-        """Reduce the mentions under a name. The rows to delete and insert are added to `deleted` and `inserted`."""
+        """Reduce the stored and the new mentions under a name to the necessary ones.
+
+        seen: the new mentions, sorted. The rows to delete and to insert are added to `deleted` and `inserted`.
+        """
         before = self._stored_mentions(name)
         both = sorted({*before, *seen})
         if _has_interruption(before, both):
@@ -190,11 +193,11 @@ class SchemaMentionTable:
         self._cache.pop(name, None)
 
     def _may_have_rows(self, name: Name, number: int) -> bool:
-        """Return whether the table can have rows of a name. It has none for most names that are new in the batch."""
+        """Return whether the table may have rows of a name. It has no rows for most names that are new in the batch."""
         return name in self._written or not self._names.is_new_in_batch(number)
 
     def _stored_mentions(self, name: Name) -> list[SchemaMention]:
-        """Return the stored mentions of a name with reduced mentions, oldest first."""
+        """Return the stored mentions of a name, oldest first."""
         found = self._cache.get(name)
         if found is None:
             number, found = self._names.number(name), []
@@ -206,7 +209,7 @@ class SchemaMentionTable:
 
 
 def mention_from_row(row: Sequence[Any]) -> SchemaMention:
-    """Return the mention in a row of the table."""
+    """Return the mention in a row of `schema_mentions`. row: the fields of `SchemaMention`, without the name."""
     return SchemaMention(bool(row[0]), *row[1:])
 
 

@@ -17,22 +17,24 @@ from headwater.lineage.runs.run_facts import RunFacts
 _SEPARATORS = "/.:"
 _CACHED = 200_000
 _DISPLAY = "display"
-"""The owner of a thing that is the display name of a dataset."""
+"""The `owner` of an entry that contains the display name of a dataset."""
 
 _KINDS = ("job", "dataset", "column", "tag")
 
 _SEARCHED_PARTS = 8
-"""How many parts of a nested column name are searched, counted from its end.
+"""The number of parts of a nested column name that are searched, counted from the end of the name.
 
-Each column of a deep schema repeats the names of its parents, so that all parts of all columns would grow with the
-square of the depth.
+Each column of a deep schema repeats the names of its parents. If all parts were searched, the size of the index would
+grow with the square of the depth.
 """
 
 
 class SearchEntry(NamedTuple):
     """A thing that search can find.
 
-    name: number of the job or dataset. part: its column. owner: the producer of a tag.
+    kind: `job`, `dataset`, `column` or `tag`. name: the number of the job or dataset. part: the column, or "". owner:
+    the producer of a tag, `display` for the display name of a dataset, or "". text: the name that is searched. parent:
+    the namespace of a job or dataset, or the dataset of a column or tag.
     """
 
     kind: str
@@ -44,18 +46,18 @@ class SearchEntry(NamedTuple):
 
     @property
     def indexed_text(self) -> str:
-        """The part of its name that is indexed as words and trigrams."""
+        """The part of the text that is indexed as words and trigrams."""
         nested = self.kind == "column" and self.text.count(".") >= _SEARCHED_PARTS
         return ".".join(self.text.rsplit(".", _SEARCHED_PARTS)[1:]) if nested else self.text
 
 
 class SearchTable:
-    """Collects the things that a batch mentions and writes them in `flush`. Repeated mentions change nothing."""
+    """Collects the jobs, datasets, columns and tags of a batch and writes them in `flush`."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, labels: Mapping[str, str]):
         """Use the index's connection. The caller manages its transaction.
 
-        labels: names of OneLake workspaces and items by id. Search also finds datasets by them.
+        labels: the names of OneLake workspaces and items by id. Search also finds datasets by these names.
         """
         self._sql, self._labels = connection, labels
         self._names = names
@@ -71,9 +73,10 @@ class SearchTable:
             self._known.clear()
 
     def add_use(self, kind: str, name: Name, time_us: int, *, partner_count: int) -> None:
-        """Add a job or dataset that was used at a time.
+        """Add a job or dataset that was used at a time (us, UTC). kind: `job` or `dataset`.
 
-        partner_count: the number of datasets or jobs that it was used with for the first time.
+        partner_count: for a job, the number of datasets that it used for the first time; for a dataset, the number of
+        jobs that used it for the first time.
         """
         number = self._names.number(name)
         if (kind, number) not in self._known:
@@ -113,7 +116,10 @@ class SearchTable:
         )
 
     def add_symlinks_and_tags(self, with_symlinks: Sequence[RunFacts], with_tags: Sequence[RunFacts]) -> None:
-        """Add symlink names of datasets and their newest tags. Call it at most once between two calls of `flush`."""
+        """Add the symlink names and the newest tags of datasets. Call it at most once between two calls of `flush`.
+
+        with_symlinks, with_tags: the facts of the events that have symlinks or tags.
+        """
         for part in with_symlinks:
             for use in (*part.inputs, *part.outputs):
                 for symlink in use.symlinks:
@@ -183,12 +189,12 @@ class SearchTable:
 
 
 def last_name_part(name: str) -> str:
-    """Return the last part of a name, after the last `/`, `.` or `:`."""
+    """Return the part of a name after the last `/`, `.` or `:`. These characters at the end of the name are ignored."""
     whole = name.rstrip(_SEPARATORS)
     return whole[max(map(whole.rfind, _SEPARATORS)) + 1 :]
 
 
 def entry_id_range(kind: str) -> tuple[int, int]:
-    """Return the range of numbers for things of a kind. Separate ranges allow a search for one kind only."""
+    """Return the first and the last id for entries of a kind. Separate ranges allow a search for one kind only."""
     start = _KINDS.index(kind) << 40
     return start, start + (1 << 40) - 1

@@ -1,4 +1,4 @@
-"""SQL for upserts that keep the newest value, or the first and last event time (us, UTC) of a mention."""
+"""SQL for upserts that store the newest value, or the first and the last event time (us, UTC) of a thing."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -8,10 +8,10 @@ Span = tuple[int, int]
 K = TypeVar("K", bound=tuple[object, ...])
 
 WIDEN = "first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)"
-"""The assignments of an upsert that widens the span of an existing row."""
+"""The assignments of an upsert that widens the span (first_us, last_us) of an existing row."""
 
 NEWER = "WHERE excluded.event_order > event_order"
-"""The end of an upsert that replaces only an older row."""
+"""The end of an upsert that replaces a row only if the row is older."""
 
 ENTITY = (
     f"INSERT INTO entities VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, generation = excluded.generation"
@@ -29,10 +29,10 @@ def widen_span(spans: dict[K, Span], key: K, span: Span) -> None:
 
 
 def entity_rows(spans: Mapping[tuple[int, int], Span], generation: int) -> list[tuple[int, ...]]:
-    """Return the rows of entities, given spans by (kind, name), for one generation of the index."""
+    """Return rows of table `entities`. spans: spans by (kind, name number). generation: the generation of the rows."""
     return [(*key, *span, generation) for key, span in spans.items()]
 
 
 def span_rows(spans: Mapping[K, Span]) -> list[tuple[object, ...]]:
-    """Return (key fields, first, last) rows."""
+    """Return a row (*key, first, last) for each span."""
     return [(*key, *span) for key, span in spans.items()]

@@ -1,7 +1,7 @@
-"""Table `versions`: versions of datasets and jobs over time, from whole runs.
+"""Table `versions`: the versions of datasets and jobs over time, which are derived from whole runs.
 
 A dataset gets a new version when its schema, its column lineage or the version that its producer reports changes. A job
-gets one when it reads or writes other datasets. Only runs that make edges create versions.
+gets a new version when it reads or writes other datasets. Only runs that may have edges create versions.
 """
 
 import sqlite3
@@ -28,14 +28,17 @@ _VERSION = (
 
 
 class RunDatasets(Struct, array_like=True, gc=False):
-    """The datasets of a run, by number; outputs with their versions. job: the version of its job, None without one."""
+    """The datasets of a run, by number.
+
+    outputs: (dataset number, version of the dataset or None). job: the version of the run's job, or None.
+    """
 
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, bytes | None], ...]
     job: bytes | None
 
     def all_versions(self, job_key_number: int) -> set[tuple[int, int, bytes]]:
-        """Return the versions to which this run belongs, as (kind, name, version)."""
+        """Return the versions to which this run belongs, as (DATASET or JOB, name number, version)."""
         found = {(DATASET, name, version) for name, version in self.outputs if version is not None}
         return found | {(JOB, job_key_number, self.job)} if self.job is not None else found
 
@@ -58,20 +61,25 @@ def _version_of_dataset(dataset: RunDataset) -> bytes | None:
 
 
 def schema_version_value(schema: str | None) -> bytes:
-    """Return the value of a dataset version that consists of a schema only."""
+    """Return the packed value of a dataset version that consists of a schema only. schema: its content hash."""
     return _encode((schema, None, None))
 
 
 def dataset_version_id(name: Name, schema: str | None, lineage: str | None, version: str | None) -> bytes:
-    """Return the 16-byte version of a dataset."""
+    """Return the 16-byte version of a dataset.
+
+    schema, lineage: content hashes. version: the version that the producer reports. All three may be None.
+    """
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()
 
 
 class _DatasetsShape(Struct):
-    """The entities and versions that follow from the datasets of a run. datasets: these as packed `RunDatasets`.
+    """The entities and versions that follow from the datasets of a run. Runs of the same shape share one object.
 
-    job: the numbers of its job's key and display name, None without a job. span, runs, first: in this batch, the first
-    and last time of its runs, the number of new runs, and the time and key of the first run.
+    entities: (kind, name number) of the datasets and the job. versions: packed values by (kind, name number, version).
+    datasets: the packed `RunDatasets`. job: the numbers of the job's key and display name, or None without a job. span:
+    the first and last time (us) of the runs in this batch, or None. runs: the number of new runs in this batch. first:
+    (time (us), run key) of the first run in this batch.
     """
 
     entities: tuple[tuple[int, int], ...]
@@ -84,7 +92,11 @@ class _DatasetsShape(Struct):
 
 
 class _VersionUpdate(NamedTuple):
-    """The additions of a batch to a version: its encoded value, new runs, first and last time, and first run."""
+    """What a batch adds to a version.
+
+    value: the packed value. runs: the number of new runs. first_us, last_us: the first and last time of the runs. run:
+    the key of the first run.
+    """
 
     value: bytes
     runs: int
@@ -93,7 +105,7 @@ class _VersionUpdate(NamedTuple):
     run: str
 
     def merge(self, other: "_VersionUpdate") -> "_VersionUpdate":
-        """Return both combined."""
+        """Return the combination of two updates of the same version."""
         first_us, run = min((self.first_us, self.run), (other.first_us, other.run))
         return _VersionUpdate(self.value, self.runs + other.runs, first_us, max(self.last_us, other.last_us), run)
 
@@ -116,9 +128,10 @@ class VersionTable:
         self._shapes: BoundedCache[Hashable, _DatasetsShape] = BoundedCache()
 
     def add_run(self, derived: DerivedRun, job: int, previous: tuple[int, bytes]) -> bytes:
-        """Add a derived run. Return its packed `RunDatasets` for table `runs`.
+        """Add a derived run. Return the run's packed `RunDatasets` for table `runs`.
 
-        previous: the number of its job's key and its `RunDatasets` when it was last added; empty if it is new.
+        job: the number of the job's key. previous: (job, packed `RunDatasets`) with which this run was last added; the
+        `RunDatasets` are empty if the run was not added before.
         """
         run, shape = derived.run, self._cached_shape(derived, job)
         since_us, until_us, first = run.started_us, run.time_us, (run.time_us, run.key)
@@ -147,7 +160,7 @@ class VersionTable:
             self._versions[key] = known.merge(update) if known else update
 
     def _cached_shape(self, derived: DerivedRun, job: int) -> _DatasetsShape:
-        """Return the shape of a run's datasets. The runs of a recurring job share a cached one."""
+        """Return the shape of a run's datasets. Runs of the same shape share one cached object."""
         run, lineage, used, alike, _ = derived
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
@@ -181,7 +194,7 @@ class VersionTable:
         return _DatasetsShape(entities, versions, _encode(RunDatasets(inputs, tuple(outputs), of_job)), of)
 
     def flush(self) -> None:
-        """Write everything that was added. Call it after the runs have been written."""
+        """Write everything that was added since the last call. Call it after the runs have been written."""
         for shape in self._batch:
             self._add_shape(shape)
         self._batch.clear()
@@ -204,9 +217,10 @@ class VersionTable:
             each.clear()
 
     def drop_unused_jobs(self, jobs: Collection[int]) -> list[Name]:
-        """Delete jobs that no run, declaration or `parent` facet names any more. Return their display names.
+        """Delete a job if no run, declaration or `parent` facet names it any more.
 
         Without this, lists would depend on whether the events of a run came in one batch or in several.
+        jobs: key numbers. Returns the display names of the deleted jobs, except those that another job still has.
         """
         query = (
             "SELECT display_name FROM jobs WHERE key = ?1 AND NOT is_parent AND NOT EXISTS (SELECT 1 "

@@ -1,4 +1,4 @@
-"""Keep the index up to date with bronze, and rebuild it when name rules or their code change or its file is damaged."""
+"""Keeps the index up to date with bronze. Rebuilds it after changes of the rules or their code, and after damage."""
 
 import logging
 import time
@@ -33,29 +33,29 @@ log = logging.getLogger(__name__)
 _MAX_REJECTIONS = 100
 NO_HEADS: Mapping[Source, int] = {}
 AT_ONCE = BATCH_RECORDS
-"""How many sequence numbers a batch covers. Values that the runs of a job share are written once per batch."""
+"""The number of sequence numbers that a batch covers. Values that a job's runs share are written once per batch."""
 
 
 class InitialIndex(Protocol):
     """A source of initial index files, such as snapshots."""
 
     def restore(self, path: Path, rules_hash: str) -> bool:
-        """Replace an empty index file with one for these rules. Return whether there was one."""
+        """Replace an empty index file with an initial file for these rules. Return whether there was such a file."""
 
     def record_empty_start(self, path: Path) -> object:
-        """Record that an index starts empty, because a file to start from would be damaged, too."""
+        """Record that the index at `path` starts empty, because its initial file may be damaged as well."""
 
 
 _Failed = tuple[str, str]
-"""The reason and the message of an event that cannot be processed."""
+"""(reason, message) of an event that cannot be processed."""
 
 _KILLED: _Failed = ("kills_index", "The index process ended at each attempt to index this event.")
 _MAX_MESSAGE = 2_000
-"""How many characters of an error message are stored."""
+"""The maximum number of characters of an error message that are stored."""
 
 
 class IndexFollower:
-    """A consumer of bronze. Call `step` until it returns 0."""
+    """A consumer of bronze. Call `process_batches` until it returns 0."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class IndexFollower:
         event_cpu_s: float = EVENT_CPU_S,
         initial_index: InitialIndex | None = None,
     ):
-        """event_cpu_s: CPU seconds that one event may take; beyond them, the event is set aside as `too_slow`.
+        """event_cpu_s: CPU seconds that one event may take. A slower event is set aside with the reason `too_slow`.
 
         initial_index: a source of initial index files; None to start empty.
         """
@@ -84,11 +84,12 @@ class IndexFollower:
     def process_batches(self, rules: NameRules, heads: Mapping[Source, int] = NO_HEADS) -> int:
         """Process one batch from each partition with new events. Return the number of events, 0 when caught up.
 
-        `heads`: known heads of partitions, to avoid reading them. Wrong or missing values do not change the result.
+        heads: the newest sequences of partitions if they are known, so that they need not be read. Wrong or missing
+        values do not change the result.
 
-        An index of other rules or older code answers questions until the one for these rules has caught up for the
-        first time. A damaged file is deleted, and the next step starts a new one. Raises Retry if the lake or the disk
-        does not respond. After any error, the next step opens the index again.
+        Questions use an index of other rules or older code until the index for these rules has caught up for the first
+        time. A damaged file is deleted, and the next call starts a new one. Raises Retry if the lake or the disk does
+        not respond. After any error, the next call opens the index again.
         """
         if not self._bronze.exists():
             return 0
@@ -107,7 +108,7 @@ class IndexFollower:
                 ) from error
 
     def delete_index(self, rules: NameRules) -> None:
-        """Delete the index of these rules. The next step rebuilds it from the events in bronze."""
+        """Delete the index of these rules. The next call of `process_batches` rebuilds it from the events in bronze."""
         self.close()
         self._home.delete_index(self._home.index_path(rules))
 
@@ -141,7 +142,7 @@ class IndexFollower:
             indexer.record_removed_before(before_us)
 
     def _start_index(self, path: Path, rules: NameRules) -> None:
-        """Start a new index from an initial file. A process that has found a damaged index starts empty instead."""
+        """Start a new index from an initial file. A process that has found a damaged index starts an empty one."""
         if self._initial_index is None:
             return
         if self._was_damaged:
@@ -153,9 +154,10 @@ class IndexFollower:
         self._indexer = Indexer(path, rules, self._cpu_limit)
 
     def _process_committed(self, indexer: Indexer, heads: Mapping[Source, int]) -> int:
-        """Process events that were just committed, unless others are missing in between.
+        """Process events that were just committed. Return their number.
 
-        The position advances only to the last event that was read.
+        Skips a partition if more events than one batch are unprocessed before its head. The position advances only to
+        the last event that was read.
         """
         if not heads:
             return 0
@@ -184,9 +186,8 @@ class IndexFollower:
     def _process_next(self, source: Source, after: int, head: int, *, is_committed: bool = False) -> int:
         """Process the next events of a partition. Return the number of events.
 
-        After a batch that failed or killed the process, tries fewer events. Sets aside an event that fails alone.
-
-        is_committed: advance only to the last event that was read.
+        If a batch failed or killed the process, the next call tries fewer events. An event that fails alone is set
+        aside. is_committed: advance the position only to the last event that was read.
         """
         attempts = self._attempts.setdefault(source, UnfinishedAttempts(self._home.attempts_path(source.partition)))
         limit = attempts.begin_batch(after)
@@ -203,7 +204,11 @@ class IndexFollower:
         return taken
 
     def _try_events(self, source: Source, after: int, until: int, *, is_committed: bool) -> tuple[int, _Failed | None]:
-        """Process events. Return their number, and the reason if the events themselves cannot be processed."""
+        """Process the events with sequences in (after, until].
+
+        Returns (number of events, (reason, message)). The second part is None unless the content of the events makes
+        processing fail.
+        """
         events: list[BronzeEvent] = []
         try:
             events = stored_events(self._bronze, source, after, until)

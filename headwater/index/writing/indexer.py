@@ -1,4 +1,4 @@
-"""Index the events of bronze. Each batch commits its derived data and its position in one transaction."""
+"""Indexes the events of bronze. Each batch commits its derived data and its position in bronze in one transaction."""
 
 import sqlite3
 import time
@@ -40,22 +40,22 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import decode_members
 
 EVENT_CPU_S = 30.0
-"""CPU seconds after which an event is set aside. The target for the largest event, 30,000 outputs, is 5 s."""
+"""An event that takes more CPU seconds is set aside. The target for the largest event (30,000 outputs) is 5 s."""
 
 _MORE_S = 0.05
 """Additional CPU seconds for each event of a batch."""
 
 
 class CpuLimit:
-    """A limit of CPU seconds of this thread for each batch.
+    """A limit of the CPU seconds that this thread may use for each batch.
 
-    SQLite's progress handler checks it, because all the work uses SQLite.
+    SQLite's progress handler checks the limit, because all work on a batch uses SQLite.
     """
 
     def __init__(self, event_cpu_s: float = EVENT_CPU_S, *, check_steps: int = 10_000):
-        """Set the limit.
+        """event_cpu_s: the CPU seconds for a batch of one event.
 
-        check_steps: steps of SQLite's virtual machine in a statement between two checks of the clock.
+        check_steps: the number of steps of SQLite's virtual machine between two checks of the limit.
         """
         self.event_cpu_s = event_cpu_s
         self.every = check_steps
@@ -74,7 +74,7 @@ class Indexer:
     """The only writer of an index file."""
 
     def __init__(self, path: Path, rules: NameRules, cpu_limit: CpuLimit | None = None):
-        """Open or create the file for these name rules. cpu_limit: the CPU limit of a batch."""
+        """Open or create the index file for these name rules. cpu_limit: None for the default limit."""
         self._cpu_limit = cpu_limit or CpuLimit()
         with close_on_error(open_for_writing(path)) as self._sql:
             self._sums = PageChecksums(path, self._sql)
@@ -105,7 +105,8 @@ class Indexer:
     def process_events(self, source: Source, sequence: int, events: Sequence[BronzeEvent], bodies: Bodies) -> None:
         """Process the events of a partition up to a sequence number. Repeated events change nothing.
 
-        bodies: called only for events that cannot be processed without their bodies, such as the first of a new shape.
+        bodies: returns bodies by sequence. It is called only for events that cannot be processed without their bodies,
+        such as the first event of a new shape. Raises InvalidEvent if the batch exceeds the CPU limit.
         """
         self._cpu_limit.begin_batch(len(events))
         self._sql.set_progress_handler(self._cpu_limit.is_spent, self._cpu_limit.every)
@@ -127,7 +128,7 @@ class Indexer:
             self._advance_position(source, sequence)
         except BaseException as error:
             self._sql.set_progress_handler(None, 0)
-            if self._sql.in_transaction:  # if the disk is full, SQLite has already ended it
+            if self._sql.in_transaction:  # if the disk is full, SQLite has already ended the transaction
                 self._sql.execute("ROLLBACK")
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise self._too_slow_error() from error
@@ -138,9 +139,10 @@ class Indexer:
         return InvalidEvent(TOO_SLOW, what, "Send less in one event.")
 
     def _check_cpu_limit(self) -> None:
-        """Check the CPU limit between statements.
+        """Raise InvalidEvent if the batch has used up its CPU time.
 
-        SQLite's progress handler counts the steps of each statement separately, and many statements are short.
+        SQLite's progress handler is not enough, because it counts the steps of each statement separately, and many
+        statements are short.
         """
         if self._cpu_limit.is_spent():
             raise self._too_slow_error()
@@ -158,7 +160,7 @@ class Indexer:
         self._sums.checkpoint(min_frames=MANY_FRAMES)
 
     def record_removed_before(self, before_us: int) -> None:
-        """Record that events received before a time (us) were removed before the index could process them."""
+        """Record that bronze lost events received before a time (us, UTC), which the index has not processed."""
         known = self._sql.execute("SELECT max(before_us) FROM removed_events").fetchone()[0]
         if known is None or known < before_us:
             self._sql.execute("BEGIN IMMEDIATE")
@@ -166,7 +168,7 @@ class Indexer:
             self._sql.execute("COMMIT")
 
     def add_rejections(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rejections to the feed."""
+        """Add rejected records to the feed. rows: the received_at, reason, field and message of each, oldest first."""
         self._generation += 1
         self._sql.execute("BEGIN IMMEDIATE")
         self._store.feed.add_rejections(rows)
@@ -174,7 +176,7 @@ class Indexer:
         self._sql.execute("COMMIT")
 
     def shape_cache_counts(self) -> tuple[int, int]:
-        """Return how many runs were looked up in the cache of shapes, and how many were found."""
+        """Return (number of runs that were looked up in the cache of shapes, number of runs that were found)."""
         return self._derivation.run_cache.lookups, self._derivation.run_cache.hits
 
     def close(self) -> None:
@@ -185,7 +187,7 @@ class Indexer:
             self._sql.close()
 
     def _read_facts(self, events: Sequence[BronzeEvent], bodies: Bodies) -> list[RunFacts]:
-        """Return the facts of a batch. For a new shape, the body of its first event is read."""
+        """Return the facts of a batch's events. For a new shape, the body of its first event is read."""
         if self._facets.is_full():
             self._facets.clear_cache()
             self._reader.clear_caches()
@@ -237,7 +239,10 @@ class Indexer:
         self._store.search.flush()
 
     def _count_edge_sets_by_output(self, by_output: Sequence[Sequence[int]]) -> None:
-        """Count the edge sets of groups of job outputs. No two groups contain job outputs of the same dataset."""
+        """Determine which edge sets count, and store the changes.
+
+        by_output: groups of job output numbers. No two groups contain job outputs of the same dataset.
+        """
         numbers = [number for job_outputs in by_output for number in job_outputs]
         only_set, counted = (
             self._store.candidates.single_candidates(numbers),
@@ -250,10 +255,10 @@ class Indexer:
     def _count_edge_sets(
         self, job_outputs: Sequence[int], single: Mapping[int, Candidate[int]], before: Mapping[int, CountedEdgeSet]
     ) -> None:
-        """Determine which edge sets of one output's job outputs count now, and store the changes.
+        """Determine which edge sets of one dataset's job outputs count now, and store the changes.
 
-        single: the candidates of job outputs that have exactly one. before: the edge sets that have counted until now,
-        and how.
+        job_outputs: the numbers of the job outputs. single: the only candidate, by the number of the job output, of
+        job outputs that have exactly one. before: how the edge sets have counted until now, by edge set number.
         """
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         outputs = [candidates.job_output_of_number(number) for number in job_outputs]
@@ -305,7 +310,7 @@ class Indexer:
         self._datasets.flush(self._generation)
 
     def _new_column_spellings(self, traits: Iterable[ContentTraits]) -> dict[Name, set[str]]:
-        """Return how columns are spelled in event contents that were not processed before, by dataset name."""
+        """Return the spellings of columns in event contents that were not processed before, by dataset name."""
         found: dict[Name, set[str]] = {}
         for each in traits:
             if each.spellings and each.number not in self._seen_spellings:
@@ -333,7 +338,10 @@ class Indexer:
 
 
 def _group_by_dataset(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:
-    """Group job outputs by dataset, in any generation. A job output without a dataset forms its own group."""
+    """Group job outputs by dataset; all generations of a dataset are one group.
+
+    A job output without a dataset forms its own group.
+    """
     found: dict[object, list[JobOutput]] = {}
     for job_output in job_outputs:
         found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
@@ -341,14 +349,14 @@ def _group_by_dataset(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[Job
 
 
 def _sequences_without_shape(events: Sequence[BronzeEvent], shapes: Mapping[str, ShapeFacts]) -> set[int]:
-    """Return the sequences of events whose bodies must be read, including the first event of each new shape."""
+    """Return the sequences of the events for which the body must be read, such as the first event of a new shape."""
     found = {event.sequence for event in events if event.sent is None or _lacks_run_facets(event.sent, shapes)}
     first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
     return found | {sequence for shape, sequence in first.items() if shape not in shapes}
 
 
 def _lacks_run_facets(sent: Sent, shapes: Mapping[str, ShapeFacts]) -> bool:
-    """Return whether only the body contains the run facets."""
+    """Return whether the event has run facets that are only in its body, not in the columns of bronze."""
     if sent.run_facets is not None or sent.kind != "RUN":
         return False
     return sent.shape not in shapes or shapes[sent.shape].has_run_facets
@@ -362,7 +370,10 @@ def _to_counted_edge_set(counting: EdgeSet[int]) -> CountedEdgeSet:
 
 
 def _only_counting_edge_set(edge_sets_of_it: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> int | None:
-    """Return the only edge set that counts. None if it has no column lineage or other runs may explain it."""
+    """Return the number of the only edge set that counts, if there is just one and it counts in every way.
+
+    Returns None otherwise, and also if the edge set has no column lineage or other runs may explain it.
+    """
     counting = [each for each in edge_sets_of_it if each.is_live or each.is_latest or each.is_live_across_generations]
     if len(counting) != 1 or not (
         counting[0].is_live and counting[0].is_latest and counting[0].is_live_across_generations

@@ -1,4 +1,4 @@
-"""Implement `lineage.runs.derivation.DerivationStore` in an index file: it keeps facts and derived lineage."""
+"""Implements `lineage.runs.derivation.DerivationStore` in an index file, which stores facts and derived lineage."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -41,7 +41,7 @@ class SqliteStore:
     """The `derivation.DerivationStore` of an index file."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, labels: Mapping[str, str]):
-        """Use the index's connection. The caller manages its transaction. labels: as for `SearchTable`."""
+        """Use the index's connection. The caller manages the transaction. labels: as for `SearchTable`."""
         self._sql = connection
         self._names = names
         self.places: Places = {}
@@ -67,7 +67,7 @@ class SqliteStore:
         self.rewrites = RewriteTable(connection, names, self.candidates)
 
     def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Store the facts of events. Return those that are new.
+        """Store the facts of events. Return the facts of events that were not stored before.
 
         `places` and `facet_names` must contain the places and the facet names of the events.
         """
@@ -79,11 +79,14 @@ class SqliteStore:
         return fresh
 
     def runs_with_changed_period(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period may have changed with the last `add`."""
+        """Return the keys of the runs of earlier batches whose period the last `add_facts` may have changed."""
         return self._nominal.runs_with_new_time()
 
     def nominal_time_us(self, run_key: str) -> int | None:
-        """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
+        """Return the nominal time (us, UTC) of a run, or if it has none, of its nearest ancestor or its root run.
+
+        Returns None if none of these runs has a nominal time.
+        """
         return self._nominal.of(run_key)
 
     def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
@@ -98,7 +101,7 @@ class SqliteStore:
         self._parted |= fresh
 
     def names_with_new_parts(self) -> Set[Name]:
-        """Return the names for which the last `add` was the first to mention parts."""
+        """Return the names for which the last `add_facts` was the first to mention parts of the dataset."""
         return self._new_parts
 
     def has_part_mention(self, name: Name) -> bool:
@@ -106,15 +109,18 @@ class SqliteStore:
         return self._names.find_number(name) in self._parted
 
     def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all facts of each of these runs."""
+        """Return all facts of each of these runs, by run key."""
         return self._facts.facts(run_keys)
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the facts that suffice for each run, which are all of them unless it has many events."""
+        """Return the facts that decide the lineage of each run, by run key.
+
+        These are all facts of the run, unless it has many events.
+        """
         return self._facts.deciding_facts(run_keys)
 
     def new_runs(self) -> Set[str]:
-        """Return the runs whose events all came with the last `add`."""
+        """Return the keys of the runs whose events all came with the last `add_facts`."""
         return self._facts.new_runs()
 
     def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
@@ -153,7 +159,10 @@ class SqliteStore:
         return found
 
     def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
-        """Return the runs in these spans of time by jobs that use one of these names, and the jobs' declarations."""
+        """Return the keys of the runs that may use a name within its span of time.
+
+        These are the runs in progress during the span, by jobs that use the name, and the declarations of these jobs.
+        """
         self._flush_runs()
         query = (
             "SELECT k.key FROM uses u JOIN runs r ON r.job_key = u.job_key JOIN run_keys k ON k.id = r.run "
@@ -175,7 +184,7 @@ class SqliteStore:
         self._seen.add_mentions(name, uses)
 
     def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
-        """Return the mentions of schemas under a name in a span of time, newest first."""
+        """Return the mentions of schemas under the span's name within its time, newest first."""
         return self._seen.mentions_newest_first(span)
 
     def keep_all_mentions(self, names: Iterable[Name]) -> None:
@@ -235,7 +244,7 @@ class SqliteStore:
         self._schema_sources |= fresh
 
     def _store_dataset_uses(self, derived: DerivedRun, time_us: int) -> None:
-        """Store the datasets that a run uses, once for all runs of a batch with the same shape."""
+        """Store the datasets that a run's job uses. Called once for all runs of a batch with the same shape and job."""
         run, partners = derived.run, 0
         job_key = self._names.number(run.job_key)
         for name in derived.used_names:

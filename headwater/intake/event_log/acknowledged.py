@@ -1,4 +1,7 @@
-"""The count file of the local log: stores what was acknowledged outside the log folder, so it survives the log."""
+"""The count file of the local log: stores the newest acknowledged record.
+
+The file is outside the log folder, so it survives the deletion of the log.
+"""
 
 import os
 from contextlib import ExitStack, suppress
@@ -12,10 +15,10 @@ _BYTES = 128  # within one sector and overwritten in place, which works on a ful
 
 
 class AcknowledgedRecord(NamedTuple):
-    """The newest acknowledged record.
+    """The newest acknowledged record of a log.
 
-    sequence: 0 before the first; received_us: when it was received (UTC), 0 if unknown; lake: the name of the lake
-    with which the log was compared, empty if it was not compared yet.
+    epoch: the epoch of the log. sequence: 0 before the first record. received_us: time of receipt of the record (us,
+    UTC), or 0 if unknown. lake: name of the lake with which the log was compared, empty before the first comparison.
     """
 
     epoch: str
@@ -30,7 +33,7 @@ def count_file_path(folder: Path) -> Path:
 
 
 def read_count_file(folder: Path) -> AcknowledgedRecord | None:
-    """Return what the log in a folder has acknowledged; None without a valid count file.
+    """Return the newest acknowledged record of the log in a folder; None if there is no valid count file.
 
     Raises LogUnavailable if the file exists and cannot be read.
     """
@@ -53,12 +56,12 @@ def read_count_file(folder: Path) -> AcknowledgedRecord | None:
 class CountFile:
     """The count file, opened by the process that writes the log.
 
-    It is written after each commit without fsync. That survives a killed process; after a power cut the log, which is
-    synced, may be ahead of the count.
+    The process writes the file after each commit, but does not sync it. The content survives a killed process. After a
+    power cut, the log may contain later records than the count file states, because only the log is synced.
     """
 
     def __init__(self, folder: Path, count: AcknowledgedRecord):
-        """Write and sync the first count. Raises LogUnavailable."""
+        """Open the file, then write and sync the first count. Raises LogUnavailable if that fails."""
         self._path = count_file_path(folder)
         with ExitStack() as stack:
             try:
@@ -71,7 +74,7 @@ class CountFile:
             stack.pop_all()
 
     def write(self, count: AcknowledgedRecord) -> None:
-        """Write a count. Raises LogUnavailable."""
+        """Write a count. Raises LogUnavailable if that fails."""
         content = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
         line = b"%b %08x" % (content, crc32(content))
         try:

@@ -1,4 +1,7 @@
-"""Silences the Azure SDKs: they log a line per request and frame, and full answers of identity endpoints."""
+"""Disables the logging of the Azure SDKs.
+
+They would log a line per request and frame, and complete answers of identity endpoints.
+"""
 
 import logging
 

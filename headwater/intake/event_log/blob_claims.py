@@ -1,7 +1,8 @@
-"""Claims as blobs in a container of Azure storage. A lifecycle rule of the container deletes old ones.
+"""Claims as blobs in a container of Azure storage. A lifecycle rule of the container deletes old claims.
 
-It uses `azure-storage-blob`, also for accounts with hierarchical namespace: one atomic request stores a body, while
-`azure-storage-file-datalake` needs three, and Azurite, which the tests use, supports few requests of the latter.
+The module uses `azure-storage-blob`, also for accounts with hierarchical namespace: one atomic request stores a body,
+while `azure-storage-file-datalake` needs three, and Azurite, which the tests use, supports few requests of that
+library.
 """
 
 import threading
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 2, "read_timeout": 2, "retry_total": 0}
-"""Seconds; without SDK retries, because the receiver must answer within 2.5 s and the parser retries itself."""
+"""Timeouts in seconds, without retries by the SDK.
+
+The receiver must answer within 2.5 s, and the parser itself retries.
+"""
 
 
 class ClaimPlace(NamedTuple):
@@ -36,8 +40,9 @@ class BlobClaims:
     def __init__(self, url: str, options: Mapping[str, str], identity_client_id: str | None):
         """Parse the URL. Raises WrongSetting if it is not valid.
 
-        url: `https://ACCOUNT.blob.core.windows.net/CONTAINER`, optionally with a path; `.dfs.` works as well.
-        options: `account_name` and `account_key`, or `sas_token`; without them a managed identity is used.
+        url: `https://ACCOUNT.blob.core.windows.net/CONTAINER`, optionally with a path; `.dfs.` works as well. options:
+        `account_name` and `account_key`, or `sas_token`; without credentials, a managed identity is used.
+        identity_client_id: client id of a user-assigned identity, or None for the default identity.
         """
         self._url = url
         self._place = parse_claims_url(url, options.get("account_name"))
@@ -47,7 +52,10 @@ class BlobClaims:
         self._one_at_a_time = threading.Lock()
 
     def put(self, body: bytes) -> bytes:
-        """Store a body durably and return its key, which contains the length. Raises LogUnavailable."""
+        """Store a body durably and return its key, which contains the length of the body.
+
+        Raises LogUnavailable if that fails.
+        """
         key = new_sized_key(body)
         try:
             self._open_container().upload_blob(f"{self._place.path}{key}", body, length=len(body), overwrite=False)
@@ -56,7 +64,10 @@ class BlobClaims:
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
+        """Return the body with this key.
+
+        Raises GiveUp if it does not exist, and LogUnavailable if it cannot be read now.
+        """
         try:
             body: bytes | None = self._open_container().download_blob(f"{self._place.path}{claim_name(key)}").readall()
         except _azure_error_class() as error:
@@ -91,7 +102,11 @@ class BlobClaims:
 
 
 def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
-    """Return a credential: an account key, a SAS, the identity with this client id, or the default identity."""
+    """Return the credential for a storage account.
+
+    It is the account key in `options`, else the SAS token in `options`, else the managed identity with this client id,
+    else the default identity.
+    """
     if "account_key" in options:
         return {name: options[name] for name in ("account_name", "account_key")}
     if "sas_token" in options:
@@ -102,7 +117,10 @@ def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
 
 
 def parse_claims_url(url: str, account_name: str | None) -> ClaimPlace:
-    """Parse a claims URL; the path of an emulator's URL begins with the account name. Raises WrongSetting."""
+    """Parse a claims URL. Raises WrongSetting if it is not valid.
+
+    account_name: needed for the URL of an emulator, whose path begins with the account name.
+    """
     parts = urlsplit(url)
     path = parts.path.strip("/").split("/")
     account = f"{parts.scheme}://{parts.netloc}".replace(".dfs.", ".blob.")

@@ -1,4 +1,4 @@
-"""The format of event bodies in the SQLite log: a CRC-32, then an LZ4 block with its length."""
+"""The format of event bodies in the SQLite log: a CRC-32 checksum, then an LZ4 block that begins with its length."""
 
 from zlib import crc32
 
@@ -14,7 +14,7 @@ def compress_body(body: bytes) -> bytes:
 
 
 def decompress_body(packed: bytes) -> bytes:
-    """Return the body. Verifies the checksum before decompression and raises ValueError if it differs."""
+    """Verify the checksum of a compressed body and return the body. Raises ValueError if the checksum differs."""
     block = packed[_CHECK_BYTES:]
     if crc32(block).to_bytes(_CHECK_BYTES) != packed[:_CHECK_BYTES]:
         raise ValueError("its checksum differs")

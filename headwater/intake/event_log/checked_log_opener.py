@@ -1,4 +1,4 @@
-"""Opens the files of the local log, after checking that they match the count file and the lake."""
+"""Opens the files of the local log, after it has checked that the files match the count file and the lake."""
 
 import logging
 from contextlib import closing, suppress
@@ -17,10 +17,13 @@ log = logging.getLogger(__name__)
 
 
 class CheckedLogOpener:
-    """Opens a log folder, again after each failure of its writer, and maintains the count file. For one thread."""
+    """Opens a log folder, opens it again after each failure of its writer, and maintains the count file.
+
+    For one thread.
+    """
 
     def __init__(self, folder: Path, segment_bytes: int, lake: LakeCheck):
-        """Open nothing; `open` does."""
+        """Store the parameters. `open_segment` opens the files."""
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._lake = lake
@@ -31,8 +34,8 @@ class CheckedLogOpener:
     def open_segment(self) -> SegmentWriter:
         """Open the newest segment, or create the first one before the first acknowledgement.
 
-        Raises LogUnavailable while that fails or the lake cannot be compared, and WrongSetting if log and lake do not
-        belong together.
+        Raises LogUnavailable if that fails or the log cannot be compared with the lake now, and WrongSetting if log and
+        lake do not belong together.
         """
         count = self._count or read_count_file(self._folder)
         if not segment_files(self._folder):
@@ -53,7 +56,7 @@ class CheckedLogOpener:
         return writer
 
     def write_count(self, writer: SegmentWriter) -> None:
-        """Write the newest committed record to the count file. Raises LogUnavailable."""
+        """Write the newest committed record to the count file. Raises LogUnavailable if that fails."""
         self._count = AcknowledgedRecord(writer.header.epoch, *writer.newest_sequence_and_time, self._lake.name)
         if self._file and not self._file.is_deleted():
             self._file.write(self._count)
@@ -68,7 +71,11 @@ class CheckedLogOpener:
             self._file = None
 
     def _compare_with_lake(self, *, may_skip: bool) -> None:
-        """Compare the log with the lake. If the lake is unavailable, an earlier comparison is enough (`may_skip`)."""
+        """Compare the log with the lake.
+
+        may_skip: whether the comparison may be omitted while the lake is unavailable, because the log was compared with
+        this lake before.
+        """
         try:
             self._lake.check()
         except Retry as error:
@@ -82,7 +89,10 @@ class CheckedLogOpener:
 
 
 def _check_wal_frames(folder: Path) -> None:
-    """Raise LogDamaged for a damaged `-wal` file, before a writer opens it and deletes the file when it closes."""
+    """Raise LogDamaged if the `-wal` file of the newest segment is damaged.
+
+    The check must precede the writer, because SQLite deletes the `-wal` file when a writer closes it.
+    """
     newest = segment_files(folder)[-1]
     with suppress(FileNotFoundError):
         if Path(f"{newest}-wal").stat().st_size:
@@ -91,7 +101,7 @@ def _check_wal_frames(folder: Path) -> None:
 
 
 def _check_has_acknowledged(folder: Path, writer: SegmentWriter, count: AcknowledgedRecord) -> None:
-    """Raise LogUnavailable unless the log contains the record of the count file."""
+    """Raise LogUnavailable unless the log contains the acknowledged record that the count file names."""
     newest, _ = writer.newest_sequence_and_time
     if newest < count.sequence:
         raise other_log_error(folder, f"it ends at sequence {newest}, but {count.sequence} was acknowledged")

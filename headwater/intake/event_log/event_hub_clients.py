@@ -18,16 +18,17 @@ from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 CLOSE_S = 5.0
 
 _SDK: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0, "auth_timeout": 10}
-"""No SDK retries: the receiver's deadline leaves no time for hidden ones."""
+"""The SDK does not retry, because the receiver's deadline leaves no time for hidden retries."""
 
 disable_sdk_logging()  # the SDK logs as soon as it is imported
 
 
 @dataclass(frozen=True)
 class HubAddress:
-    """The address of a hub and the credentials: a connection string, or else the identity of this machine.
+    """The address of a hub, and the credentials.
 
-    client_id: of a user-assigned managed identity; sdk: further arguments of the SDK's clients.
+    connection: a connection string, or None to use the identity of this machine. client_id: client id of a
+    user-assigned managed identity. sdk: further arguments of the SDK's clients.
     """
 
     name: str
@@ -51,17 +52,17 @@ class HubAddress:
 
 
 class HubClients:
-    """Creates clients of one hub for one event loop. They share a credential, and so a token."""
+    """Creates clients of one hub for one event loop. The clients share one credential, so they share its token."""
 
     def __init__(self, address: HubAddress):
-        """Set the address without connecting. Raises WrongSetting for an invalid connection string."""
+        """Store the address without connecting. Raises WrongSetting for an invalid connection string."""
         self.address = address
         self.host = address.host
         self._credential: Any = None
         self._closing: set[asyncio.Task[None]] = set()
 
     def producer(self) -> EventHubProducerClient:
-        """Return a client that sends; it connects at its first use."""
+        """Return a client that sends. The client connects at its first use."""
         options = {**_SDK, "ssl_context": _trusted_certificates_context(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubProducerClient.from_connection_string(
@@ -70,7 +71,7 @@ class HubClients:
         return EventHubProducerClient(self.host, self.address.name, self._import_identity_once(), **options)
 
     def consumer(self, group: str) -> EventHubConsumerClient:
-        """Return a client that receives; it connects at its first use."""
+        """Return a client that receives. The client connects at its first use."""
         options = {**_SDK, "ssl_context": _trusted_certificates_context(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubConsumerClient.from_connection_string(
@@ -79,7 +80,7 @@ class HubClients:
         return EventHubConsumerClient(self.host, self.address.name, group, self._import_identity_once(), **options)
 
     def close_in_background(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
-        """Close a client in the background, because it may be broken."""
+        """Close a client in the background, because closing a broken client may take seconds."""
         task = asyncio.create_task(close_quietly(client))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -101,19 +102,25 @@ class HubClients:
 
 @cache
 def _trusted_certificates_context() -> ssl.SSLContext:
-    """Load the machine's certificates once. The SDK would load them per connection, which blocks the loop for 0.1 s."""
+    """Return a TLS context with the machine's certificates, which are loaded once.
+
+    The SDK would load the certificates for each connection, which blocks the event loop for 0.1 s.
+    """
     return ssl.create_default_context()
 
 
 def import_identity() -> ModuleType:
-    """Import the identity SDK (0.4 s). Call it only if needed, and before requests wait for it."""
+    """Import the identity SDK and return it.
+
+    The import takes 0.4 s, so call this function only if the SDK is needed, and before requests arrive.
+    """
     import azure.identity.aio  # noqa: PLC0415
 
     return azure.identity.aio
 
 
 async def close_quietly(client: Any) -> None:
-    """Close a client or credential in any state."""
+    """Close a client or credential, and ignore errors. Waits at most CLOSE_S."""
     with contextlib.suppress(Exception):  # closing may fail for the same reason
         async with asyncio.timeout(CLOSE_S):
             await client.close()

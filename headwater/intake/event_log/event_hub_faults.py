@@ -1,4 +1,4 @@
-"""Explains errors of an event hub: kind, cause and fix, without secrets."""
+"""Explains errors of an event hub by kind, cause and fix, without secrets."""
 
 import logging
 import re
@@ -56,7 +56,7 @@ _SECRETS = re.compile(
 
 
 def explain_fault(error: BaseException, address: HubAddress, operation: str) -> HubFault:
-    """Explain an exception of the SDK. operation: `send` or `receive`."""
+    """Explain an exception of the SDK. operation: the failed operation, `send` or `receive`."""
     kind = _fault_kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
     return HubFault(
@@ -84,22 +84,22 @@ def _fault_kind(error: BaseException, address: HubAddress) -> FaultKind:
 
 
 class FaultLog:
-    """Logs each kind of fault once, again after a minute, and its end."""
+    """Logs each kind of fault at most once a minute, and logs when the hub works again."""
 
     def __init__(self, trouble: str | None = None) -> None:
-        """trouble: the initial state, before the first attempt."""
+        """trouble: why nothing can be acknowledged before the first attempt to connect, or None."""
         self.trouble = trouble
         self._refused_at = -CALM_S
         self._is_said = False
         self._logged_at: dict[FaultKind, float] = {}
 
     def record_send_fault(self, fault: HubFault) -> None:
-        """Record a failed send. An open link alone does not end this fault."""
+        """Record a failed send. For the next seconds (CALM_S), an open link alone does not end this fault."""
         self._refused_at = time.monotonic()
         self.record_open_fault(fault)
 
     def record_open_fault(self, fault: HubFault) -> None:
-        """Record a link that could not be opened."""
+        """Record that a link could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
         if now - self._logged_at.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
@@ -108,12 +108,12 @@ class FaultLog:
             log.warning("%s", fault.message)
 
     def record_open_link(self) -> None:
-        """Record an open link, which ends the fault unless a send failed recently."""
+        """Record that a link was opened. This ends the fault, unless a send failed recently."""
         if time.monotonic() - self._refused_at >= CALM_S:
             self.record_send()
 
     def record_send(self) -> None:
-        """Record an acknowledged send, which ends the fault."""
+        """Record that the hub acknowledged a send. This ends the fault."""
         self.trouble = None
         if self._is_said:
             self._is_said = False
@@ -121,7 +121,10 @@ class FaultLog:
 
 
 def _is_credential_error(error: BaseException) -> bool:
-    """Whether a credential caused the error. The SDK wraps such errors in an exception without this information."""
+    """Whether a credential caused the error.
+
+    The SDK wraps such errors in an exception that does not name the cause, so the context of the exception is searched.
+    """
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, AzureError):
         seen = seen.__context__

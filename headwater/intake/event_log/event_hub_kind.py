@@ -50,7 +50,10 @@ class EventHubKind(LogKind):
             )
 
     def prepare(self, settings: EventHubSettings) -> None:
-        """Import the Azure SDK (0.3 s) and its identity part (0.3 s), and parse the connection string."""
+        """Import the Azure SDK (0.3 s), and parse the connection string.
+
+        With a managed identity, it also imports the identity SDK (0.3 s).
+        """
         import headwater.intake.event_log.event_hub_log  # noqa: F401
         from headwater.intake.event_log.event_hub_clients import import_identity
 

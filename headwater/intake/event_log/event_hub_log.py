@@ -1,7 +1,8 @@
 """Writes to an event hub. An append returns after the hub has acknowledged it.
 
-The SDK's buffered mode is not used, because it returns before it sends. A producer sends one batch at a time; several
-producers with different partition keys send in parallel, and requests with the same key share a send.
+The SDK's buffered mode is not used, because it returns before it sends. A producer of the SDK sends one batch at a
+time. Several producers, each for different partition keys, send in parallel, and requests with the same key share a
+batch.
 """
 
 import asyncio
@@ -24,14 +25,18 @@ from headwater.intake.event_log.event_hub_records import properties_of
 GROUP_BYTES = 1 << 20
 OPEN_S = 5.0
 _AGAIN_S = 0.3
-"""The minimum time left for opening another link; measured 0.1 to 0.6 s."""
+"""Minimum seconds before the deadline for a second attempt, which opens another link. Opening takes 0.1 to 0.6 s."""
 _SHORT_S = 0.05
-"""Requests with less time left are not sent, because cancelling a send closes the producer."""
+"""Requests with fewer seconds before the deadline are not sent, because cancelling a send closes the producer."""
 
 
 @dataclass(slots=True, eq=False)
 class WaitingRecords:
-    """The records of one request under one partition key, until `deadline` (time.monotonic)."""
+    """The records of one request with one partition key.
+
+    deadline: when the request expires (time.monotonic). done: completed when the hub has acknowledged all records.
+    last_batch: index of the batch with the last record.
+    """
 
     key: str
     records: Sequence[Record]
@@ -40,11 +45,14 @@ class WaitingRecords:
     last_batch: int = field(default=-1)
 
     def size(self) -> int:
-        """Return the bytes of the bodies."""
+        """Return the sum of the body sizes (bytes)."""
         return sum(len(record.body) for record in self.records)
 
     def answer_request(self, fault: HubFault | None) -> None:
-        """Answer the request, unless it was answered or cancelled."""
+        """Complete the request, unless it was answered or cancelled.
+
+        fault: the reason of failure, or None for success.
+        """
         if self.done.done():
             return
         if fault:
@@ -54,7 +62,10 @@ class WaitingRecords:
 
 
 class OrderedSender:
-    """Sends in order, one send at a time. After a failed link it discards the producer, whose state is unknown."""
+    """Sends queued records in order, one batch at a time.
+
+    After most errors it discards the SDK's producer, because the state of the producer is unknown.
+    """
 
     def __init__(self, clients: HubClients, faults: FaultLog):
         """Start the sending task. Needs a running event loop."""
@@ -69,7 +80,7 @@ class OrderedSender:
         self._task = asyncio.create_task(self._send_queued())
 
     def is_alive(self) -> bool:
-        """Whether the sending task runs. Only a bug ends it."""
+        """Whether the sending task runs. Before `aclose`, only a bug ends the task."""
         return not self._task.done()
 
     def queue_records(self, waiting: WaitingRecords) -> None:
@@ -78,9 +89,10 @@ class OrderedSender:
         self._wake.set()
 
     async def open_link(self) -> HubFault | None:
-        """Open the link in advance of the next send. Returns the fault that prevents it, or None.
+        """Open the link before the next send needs it.
 
-        Opening continues if the caller is cancelled; otherwise a hub that opens links slowly would never succeed.
+        Returns the fault that prevents this, or None if the link is open. If the caller is cancelled, opening
+        continues. Otherwise a link that opens more slowly than requests expire would never open.
         """
         if self._producer is not None:
             self._faults.record_open_link()
@@ -110,7 +122,7 @@ class OrderedSender:
                 self._wake.clear()
 
     def _next_group(self) -> list[WaitingRecords]:
-        """Remove the oldest waiting request and others with its key from the queue. Drops expired requests."""
+        """Remove and return the oldest waiting request and later requests with the same key. Drops expired requests."""
         group: list[WaitingRecords] = []
         rest: deque[WaitingRecords] = deque()
         size, latest = 0, time.monotonic() + _SHORT_S
@@ -139,7 +151,7 @@ class OrderedSender:
             self._faults.record_send()
 
     async def _try_group(self, group: list[WaitingRecords], deadline: float) -> HubFault | None:
-        """Send the requests that are not acknowledged yet. Returns the fault, or None."""
+        """Send the requests of a group that are not acknowledged yet. Returns the fault that prevented it, or None."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
                 if fault := await self.open_link():
@@ -184,7 +196,10 @@ class OrderedSender:
 
 
 async def _pack_batches(producer: EventHubProducerClient, group: Sequence[WaitingRecords]) -> list[EventDataBatch]:
-    """Pack records into batches of the size that the hub accepts. Sets `last_batch` of each request."""
+    """Pack the records of requests into batches of the size that the hub accepts.
+
+    Sets `last_batch` of each request, and answers a request with an error if one of its records is too large.
+    """
     batches: list[EventDataBatch] = []
     for waiting in group:
         for record in waiting.records:
@@ -223,13 +238,16 @@ _UNKNOWN = "Headwater is still connecting to the event hub. Wait a moment."
 
 
 class EventHubLog:
-    """The writer of one event hub; one per process, created in a running loop. Stores nothing on this machine."""
+    """Writes to one event hub. Create one instance per process, in a running event loop.
+
+    Stores nothing on this machine.
+    """
 
     def __init__(self, address: HubAddress, *, queued_bytes: int, forget_claims: Callable[[], None]):
         """Connect in the background.
 
-        queued_bytes: maximum bytes of bodies in flight; forget_claims: called periodically, in a thread.
-        Raises WrongSetting for an invalid connection string. A hub that is down is not an error.
+        queued_bytes: maximum bytes of bodies that wait for acknowledgement. forget_claims: deletes old claims; `retain`
+        calls it. Raises WrongSetting for an invalid connection string, but no error if the hub is down.
         """
         self._clients = HubClients(address)
         self._faults = FaultLog(_UNKNOWN)
@@ -243,9 +261,9 @@ class EventHubLog:
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Send the records, and return when the hub has acknowledged all of them.
 
-        Raises LogUnavailable if the log is over capacity, the hub rejects them, or it does not acknowledge them within
-        the timeout, which includes opening a link. The hub may still have stored some of them; event ids identify
-        repeated requests.
+        Raises LogUnavailable if too many bytes wait, the hub rejects the records, or the hub does not acknowledge them
+        within the timeout, which includes opening a link. The hub may still have stored some records. If the producer
+        repeats the request, the event ids identify the duplicates.
         """
         if self._closing:
             raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
@@ -263,11 +281,14 @@ class EventHubLog:
         return self._faults.trouble
 
     def is_writing(self) -> bool:
-        """Whether appends are possible at all. Before `aclose`, only a bug can end that."""
+        """Whether the tasks of the log run. Before `aclose`, only a bug ends them."""
         return all(lane.is_alive() for lane in self._lanes) and not self._looking.done()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
-        """Delete old claims. The hub deletes records after its own retention time, whether the lake has them or not."""
+        """Delete old claims.
+
+        `passed` is not used: the hub deletes records after its own retention time, even if the lake lacks them.
+        """
         self._forget_claims()
 
     async def aclose(self) -> None:
@@ -303,7 +324,10 @@ class EventHubLog:
             raise LogUnavailable(f"The event hub did not acknowledge within {timeout_s:.1f} s. Send the event again.")
 
     async def _probe_during_faults(self) -> None:
-        """Open the links at the start, and probe the hub during a fault, because there may be no requests."""
+        """Open the links at the start and during a fault.
+
+        Without these attempts, a fault would not end while no request arrives.
+        """
         while True:
             if self._faults.trouble:
                 await asyncio.gather(*(lane.open_link() for lane in self._lanes))

@@ -1,7 +1,7 @@
 """Reads from an event hub, with one synchronous reader per partition.
 
-A stream buffers the records that the hub delivers for one partition, until the reader has moved past them. The SDK runs
-in an event loop in a background thread, because only its asynchronous calls can be cancelled.
+A stream buffers the records that the hub delivers for one partition, until the caller has read later records. The SDK
+runs in an event loop in a background thread, because only its asynchronous calls can be cancelled.
 """
 
 import asyncio
@@ -29,16 +29,19 @@ class BackgroundLoop:
     """Runs coroutines for synchronous threads. The loop starts at first use and ends with the process."""
 
     def __init__(self) -> None:
-        """Start nothing; the first call does."""
+        """Create an object without a loop. The first call of another method starts the loop."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 
     def run_coroutine(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        """Run a coroutine and return its result. Raises TimeoutError and cancels it after the timeout."""
+        """Run a coroutine and return its result.
+
+        After the timeout, it cancels the coroutine and raises TimeoutError.
+        """
         return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), self._running_loop()).result()
 
     def start_coroutine(self, work: Coroutine[Any, Any, None]) -> Callable[[], object]:
-        """Start a coroutine. Returns a function that cancels it, from any thread."""
+        """Start a coroutine. Returns a function that cancels the coroutine; any thread may call this function."""
         return asyncio.run_coroutine_threadsafe(work, self._running_loop()).cancel
 
     def schedule_call(self, function: Callable[[], object]) -> None:
@@ -54,14 +57,23 @@ class BackgroundLoop:
 
 
 BUFFER_BYTES = 32 << 20
-"""Maximum buffer before deliveries pause; one more delivery may exceed it."""
+"""Maximum bytes of buffered bodies.
+
+Above it, the stream accepts no further delivery, but the last one may exceed it.
+"""
 
 
 class HubStream:
-    """A receiving link, starting at a position. A background loop receives deliveries; one thread reads."""
+    """A link that receives the records of one partition.
+
+    A background loop receives the deliveries of the hub, and one thread reads the records from the buffer.
+    """
 
     def __init__(self, clients: HubClients, background: BackgroundLoop, partition: str, after: int, group: str):
-        """Start opening the link in the background."""
+        """Start opening the link in the background.
+
+        after: sequence after which the link begins. group: consumer group.
+        """
         self.begin = after
         self.heard = time.monotonic()
         self._clients = clients
@@ -77,9 +89,10 @@ class HubStream:
         self._cancel = background.start_coroutine(self._receive_deliveries(after))
 
     def read(self, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return buffered records after `after`, and drop earlier ones. Raises LogUnavailable if the link failed.
+        """Return the buffered records after sequence `after`, and drop the earlier records.
 
-        after: at least `begin`, which is set to it.
+        Raises LogUnavailable if the buffer is empty and the link has failed. after: must not be less than `begin`. The
+        method sets `begin` to `after`.
         """
         with self._changed:
             self.begin = after
@@ -99,7 +112,10 @@ class HubStream:
         return found
 
     def wait_for_records(self, is_enough: Callable[[Sequence[LoggedRecord], int], bool], timeout_s: float) -> bool:
-        """Wait until `is_enough` accepts the buffered records and their bytes, or the link has failed."""
+        """Wait until `is_enough` returns true or the link has failed. Returns False after the timeout.
+
+        is_enough: receives the buffered records, and the sum of their body bytes.
+        """
         with self._changed:
             return self._changed.wait_for(lambda: self._fault or is_enough(self._records, self._bytes), timeout_s) != 0
 
@@ -150,21 +166,27 @@ ASK_S = 5.0
 DELIVERY_S = 10.0
 SILENCE_S = 30.0
 RANGE_GROUP = "$Default"
-"""A consumer group that every hub has. The trigger's group is not usable, because the trigger reads with an epoch."""
+"""A consumer group that every hub has.
+
+The trigger's group cannot be used, because the trigger excludes other readers by an epoch.
+"""
 
 
 class HubReaders:
-    """Looks up the partitions of a hub on each call, and returns a reader of each."""
+    """Looks up the partitions of a hub on each call, and returns a reader for each partition."""
 
     def __init__(self, address: HubAddress, group: str):
-        """group: consumer group of the parser; the basic tier has only `$Default`."""
+        """group: consumer group of the parser. Hubs of the basic tier have only `$Default`."""
         self._asking = _HubQueries(address)
         self._group = group
         self._readers: list[HubReader] = []
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["HubReader"]:
-        """Return the readers; the same ones until the hub is replaced. Raises LogUnavailable."""
+        """Return the readers, which stay the same until the hub is replaced.
+
+        Raises LogUnavailable if the hub does not answer.
+        """
         found = self._asking.run_query(lambda client: client.get_eventhub_properties())
         epoch = epoch_of(found["created_at"])
         sources = [Source(self._asking.address.name, epoch, name) for name in found["partition_ids"]]
@@ -180,7 +202,7 @@ class HubReader:
     """One partition of a hub. Call `read` from one thread only; the other methods are thread-safe."""
 
     def __init__(self, queries: "_HubQueries", source: Source, group: str):
-        """Open nothing; the first read does."""
+        """Create a reader without a link. The first read opens the link."""
         self.source = source
         self._asking = queries
         self._group = group
@@ -188,9 +210,10 @@ class HubReader:
         self._oldest: tuple[int, int] = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records that the hub has delivered after `after`. The first call opens a link, which stays open.
+        """Return the records after `after` that the hub has delivered.
 
-        If there are records, the first call waits for the first delivery; later calls do not wait.
+        The first call opens a link, which stays open. If the hub has records, the first call waits for the first
+        delivery. Later calls do not wait.
         """
         if self._stream is None or after < self._stream.begin:
             self.close()
@@ -204,7 +227,10 @@ class HubReader:
         return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, exclusive, over a separate link. Empty if the hub lost them."""
+        """Return the records between two sequences, exclusive, over a separate link.
+
+        The list is empty if the hub lost them.
+        """
         stream = self._open_stream(after, RANGE_GROUP)
         try:
             stream.wait_for_records(
@@ -224,7 +250,7 @@ class HubReader:
         return [record for record in found if record.sequence < before]
 
     def lost(self, after: int) -> int:  # noqa: ARG002 - see the docstring
-        """Return 0: a loss shows when the next record arrives."""
+        """Return 0, because a loss becomes visible only when the next record arrives."""
         return 0
 
     def in_epoch(self, epoch: str) -> Source:
@@ -232,14 +258,18 @@ class HubReader:
         return replace(self.source, epoch=epoch)
 
     def at(self, sequence: int) -> None:
-        """Return None: a hub cannot be restored from a backup, and a recreated hub has another epoch."""
+        """Return None.
+
+        The caller compares this record to detect a restored log. A hub cannot be restored from a backup, and a
+        recreated hub has another epoch.
+        """
 
     def acknowledged(self) -> int:
-        """Return 0: the service counts."""
+        """Return 0, because only local logs have a count file."""
         return 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
-        """Return none: a loss shows when the next record arrives."""
+        """Return an empty list, because a loss becomes visible only when the next record arrives."""
         return []
 
     def tail(self) -> int:
@@ -247,7 +277,7 @@ class HubReader:
         return sequence_of(self._partition_properties()["last_enqueued_sequence_number"])
 
     def head(self) -> int:
-        """Fetch the oldest stored sequence number, or the next one if the hub is empty."""
+        """Fetch the oldest stored sequence number. If the partition is empty, fetch the number of the next record."""
         found = self._partition_properties()
         empty = found["is_empty"]
         return sequence_of(found["last_enqueued_sequence_number"] + 1 if empty else found["beginning_sequence_number"])
@@ -257,7 +287,10 @@ class HubReader:
         return max(0, self.tail() - passed)
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the hub stored the first record from `sequence` on (us, UTC). Caches the last answer."""
+        """Return when the hub stored the first record with this or a later sequence (us, UTC); None if there is none.
+
+        Caches the last answer.
+        """
         if self._oldest[0] != sequence:
             tail = self.tail()
             found = self.read_between(sequence - 1, tail + 1, limit=1, max_bytes=1) if tail >= sequence else []
@@ -271,7 +304,7 @@ class HubReader:
         return 0
 
     def close(self) -> None:
-        """Close the link; the next read opens one."""
+        """Close the link. The next read opens another link."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -283,7 +316,7 @@ class HubReader:
         return self._asking.run_query(lambda client: client.get_partition_properties(self.source.partition))
 
     def _check_silence(self, stream: HubStream, after: int) -> None:
-        """Raise LogUnavailable if the hub delivers nothing although it has records, or if it was replaced."""
+        """Raise LogUnavailable if the hub was replaced, or delivers nothing although it has records after `after`."""
         tail = self.tail()
         if tail < after or (tail > after and not stream.wait_for_records(_has_any, ASK_S)):
             raise LogUnavailable(
@@ -305,7 +338,7 @@ class _HubQueries:
         self.background = BackgroundLoop()
 
     def run_query(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
-        """Run a query. Raises LogUnavailable."""
+        """Run a query and return its result. Raises LogUnavailable if the query fails."""
         try:
             return self.background.run_coroutine(self._query_with_client(question), ASK_S)
         except Exception as error:  # the SDK raises many types

@@ -1,6 +1,7 @@
-"""The format of records in an event hub: the body unchanged, kind and request metadata as application properties.
+"""The format of records in an event hub: the body is unchanged, kind and request metadata are application properties.
 
-Event Hubs counts from 0, Headwater from 1 (0 means no record). Only this module converts between the two.
+Event Hubs numbers records from 0, and Headwater from 1 (0 means no record). Only this module converts between the two
+numbers.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,15 @@ _KINDS: dict[Any, RecordKind] = {kind.value: kind for kind in RecordKind}
 
 
 def sequence_of(hub_sequence: int) -> int:
-    """Convert a hub's sequence number. -1, which means an empty partition, becomes 0."""
+    """Convert a sequence number of the hub to a sequence of Headwater.
+
+    A hub's -1, which means an empty partition, becomes 0.
+    """
     return hub_sequence + 1
 
 
 def starting_position(after: int) -> int | str:
-    """Return the exclusive starting position for records after our sequence `after`."""
+    """Return the hub's exclusive starting position for the records after Headwater's sequence `after`."""
     return after - 1 if after else "-1"
 
 
@@ -32,9 +36,10 @@ def properties_of(record: Record) -> dict[str | bytes, Any]:
 def logged_record(
     hub_sequence: int, enqueued: datetime, body: bytes, properties: Mapping[Any, Any] | None
 ) -> LoggedRecord:
-    """Convert a delivered message. A message without our properties is an event from another sender.
+    """Convert a delivered message. A message without the properties of Headwater is an event from another sender.
 
-    enqueued: when the hub stored it, timezone-aware; properties: names and texts may be bytes, as in AMQP.
+    enqueued: when the hub stored the message, timezone-aware. properties: application properties; AMQP may deliver
+    names and texts as bytes.
     """
     found = {_decode_text(name): value for name, value in (properties or {}).items()}
     kind, http = found.get("k"), _decode_text(found.get("h", "{}"))
@@ -43,7 +48,10 @@ def logged_record(
 
 
 def epoch_of(created: datetime) -> str:
-    """Return the epoch of a hub from its creation time: a recreated hub starts its sequence numbers again at 0."""
+    """Return the epoch of a hub, which is its creation time.
+
+    A recreated hub has another epoch, because its sequence numbers start again at 0.
+    """
     return created.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 

@@ -1,4 +1,4 @@
-"""The claim check pattern: bodies that are too large for the log are files in a folder, and the log has their keys."""
+"""The claim check pattern: large bodies are files in a folder, and the log contains only their keys."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,10 @@ from headwater.intake.event_log.segments import sync_folder
 
 
 class FolderClaims:
-    """Claims as files in one folder. They contain raw bodies, so they live no longer than the log."""
+    """Claims as files in one folder.
+
+    The files contain bodies with possible secrets, so they are deleted with their records.
+    """
 
     def __init__(self, folder: Path):
         """Create the folder if it is missing."""
@@ -24,7 +27,7 @@ class FolderClaims:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def put(self, body: bytes) -> bytes:
-        """Store a body durably and return its key. Raises LogUnavailable."""
+        """Store a body durably and return its key. Raises LogUnavailable if that fails."""
         key = secrets.token_hex(16)
         try:
             with (self._folder / key).open("xb") as file:
@@ -39,7 +42,10 @@ class FolderClaims:
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
+        """Return the body with this key.
+
+        Raises GiveUp if it does not exist, and LogUnavailable if it cannot be read now.
+        """
         try:
             return (self._folder / claim_name(key)).read_bytes()
         except OSError as error:
@@ -48,21 +54,21 @@ class FolderClaims:
             raise LogUnavailable(f"Cannot read a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def size(self, key: bytes) -> int:
-        """Return the length of a body in bytes; 0 if it is missing or unreadable."""
+        """Return the length of the body with this key (bytes); 0 if it is missing or unreadable."""
         try:
             return (self._folder / claim_name(key)).stat().st_size
         except (OSError, GiveUp):
             return 0
 
     def remove(self, key: bytes) -> None:
-        """Delete a body. Raises LogUnavailable."""
+        """Delete the body with this key. Raises LogUnavailable if that fails."""
         try:
             (self._folder / key.decode()).unlink(missing_ok=True)
         except OSError as error:
             raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def delete_older_than(self, hours: float) -> None:
-        """Delete bodies by age, for logs that do not report which records their retention deleted."""
+        """Delete bodies by age. Used with logs that do not report which records their retention has deleted."""
         oldest = time.time() - hours * 3600
         for path in self._folder.iterdir():
             with contextlib.suppress(FileNotFoundError):  # another process may delete it first
@@ -70,7 +76,7 @@ class FolderClaims:
                     path.unlink()
 
     def keys(self) -> set[bytes]:
-        """List the keys of all bodies. Raises LogUnavailable."""
+        """List the keys of all bodies. Raises LogUnavailable if that fails."""
         try:
             return {path.name.encode() for path in self._folder.iterdir()}
         except OSError as error:
@@ -78,26 +84,33 @@ class FolderClaims:
 
 
 def delete_old_claims(claims: Claims, hours: float) -> None:
-    """Delete old bodies of a local folder. Containers use a lifecycle rule instead."""
+    """Delete old bodies if the claims are in a local folder. Containers delete them by a lifecycle rule."""
     if isinstance(claims, FolderClaims):
         claims.delete_older_than(hours)
 
 
 class OrphanedClaims:
-    """Bodies that existed when the log was opened. Those that no record refers to were never acknowledged."""
+    """Deletes bodies that no record of the log refers to.
+
+    Such bodies were stored by requests that were never acknowledged. Only bodies that existed when the log was opened
+    are deleted.
+    """
 
     def __init__(self, claims: FolderClaims, referenced_keys: Callable[[], Iterable[bytes]]):
-        """List the existing bodies, before anything is received.
+        """List the existing bodies. Create the object before the log receives records.
 
-        referenced_keys: lists the keys to which records of the log refer; raises LogUnavailable if the list may be
-        incomplete.
+        referenced_keys: returns the keys to which records of the log refer, or raises LogUnavailable if it cannot list
+        all keys.
         """
         self._claims = claims
         self._named = referenced_keys
         self._left = claims.keys()
 
     def delete_unreferenced(self) -> None:
-        """Delete the bodies that no record refers to. Raises LogUnavailable and deletes none if the log is damaged."""
+        """Delete the bodies that no record refers to.
+
+        Raises LogUnavailable and deletes no body if the log is damaged.
+        """
         if self._left:
             for key in self._left.difference(self._named()):
                 self._claims.remove(key)
@@ -105,21 +118,27 @@ class OrphanedClaims:
 
 
 PUTS = 8
-"""Threads that store bodies. They are separate, so that only large bodies wait for a storage that hangs."""
+"""Number of threads that store bodies.
+
+They serve only large bodies, so small records do not wait for a storage that hangs.
+"""
 
 
 class ClaimCheck:
     """A log writer that stores bodies above `limit_bytes` as claims."""
 
     def __init__(self, log: LogWriter, claims: Claims, limit_bytes: int):
-        """Wrap a log. Small records pass unchanged."""
+        """Wrap a log. Records with bodies of at most `limit_bytes` are passed to the log unchanged."""
         self._log = log
         self._claims = claims
         self._limit = limit_bytes
         self._threads = ThreadPoolExecutor(PUTS, "claims")
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Store large bodies, then append the records, within one timeout. Raises LogUnavailable."""
+        """Store large bodies, then append the records. The timeout covers both steps.
+
+        Raises LogUnavailable if one fails.
+        """
         if max(len(record.body) for record in records) > self._limit:
             if trouble := self._log.unavailability_reason():  # do not store large bodies on a full disk either
                 raise LogUnavailable(trouble)

@@ -1,7 +1,8 @@
-"""Clients of one Kafka topic (librdkafka), or of an event hub's Kafka endpoint. Importing this imports the client.
+"""Clients of one Kafka topic (librdkafka), or of an event hub's Kafka endpoint.
 
-The settings here guarantee durability and cannot be overridden; `options` add how to reach the brokers. Errors are
-explained with cause and fix, and each is logged once, without secrets.
+Importing this module imports librdkafka. The settings in this module guarantee durability and cannot be overridden.
+`KafkaAddress.options` contains only settings for reaching the brokers. Errors are explained with cause and fix, and
+each fault is logged once, without secrets.
 """
 
 import logging
@@ -18,16 +19,19 @@ from headwater.common.errors import LogUnavailable, WrongSetting
 T = TypeVar("T")
 
 TokenOfKafka = Callable[[str], tuple[str, float]]
-"""The token callback of librdkafka: takes an unused text, returns a token and its expiry (Unix time)."""
+"""The token callback of librdkafka.
+
+It receives a text that it ignores, and returns (token, expiry as Unix time in seconds).
+"""
 
 DELIVERY_MS = 2400
-"""The receiver's deadline. It answers 503 afterwards, so the client stops sending."""
+"""The receiver's deadline (ms). After it, the receiver has answered 503, so the client stops sending the records."""
 
 OVERHEAD_BYTES = 16 << 10
-"""Size of a record in addition to its body: key, headers and batch frame."""
+"""Bytes that a record needs in addition to its body: key, headers and batch frame."""
 
 IDLE_MS = 180_000
-"""Event Hubs closes connections after four idle minutes."""
+"""The client closes idle connections after this time (ms), because Event Hubs closes them after four minutes."""
 
 _COMMON = {"client.id": "headwater", "log_level": 0, "connections.max.idle.ms": IDLE_MS}
 _QUICK = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500}
@@ -53,7 +57,8 @@ class KafkaAddress:
     """A topic, its servers (`host:port`, separated by commas), and the consumer group for reading.
 
     options: settings of librdkafka for reaching the servers, such as `security.protocol` and `sasl.mechanisms`.
-    token_scope: scope of the tokens that the servers require (OAUTHBEARER); sign_in: returns the token callback.
+    token_scope: scope of the tokens that the servers require (OAUTHBEARER), or None. sign_in: returns the token
+    callback; None if the servers require no tokens.
     """
 
     servers: str
@@ -65,13 +70,19 @@ class KafkaAddress:
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
-    """Return a producer of bodies up to `largest_bytes`. It connects and reconnects automatically."""
+    """Return a producer of records with bodies up to `largest_bytes`.
+
+    The producer connects and reconnects automatically. on_error: receives each error that librdkafka reports.
+    """
     own = {**_PRODUCER, "message.max.bytes": largest_bytes + OVERHEAD_BYTES, "error_cb": on_error}
     return _open_client(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
 
 
 def open_consumer(address: KafkaAddress, on_error: Callable[[Any], None]) -> Consumer:
-    """Return a consumer that reads committed records from given offsets. The lake stores the positions, not Kafka."""
+    """Return a consumer that reads committed records from given offsets.
+
+    The consumer commits no offsets to Kafka, because the lake stores the positions.
+    """
     own = {**_CONSUMER, "group.id": address.group, "error_cb": on_error}
     memory = {"queued.max.messages.kbytes": 16 << 10, "fetch.wait.max.ms": 100, **_QUICK}
     return _open_client(Consumer, address, memory, own)
@@ -108,7 +119,7 @@ def _sign_in_options(address: KafkaAddress) -> dict[str, Any]:
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:
-    """Remove the values of the options, which may be secrets, from a message of librdkafka."""
+    """Replace the values of `options`, which may be secrets, in a message of librdkafka."""
     for value in address.options.values():
         if len(value) >= 4:
             text = text.replace(value, "***")
@@ -147,14 +158,17 @@ _TEXTS = {name: text for text, names in _FIXES.items() for name in names}
 _ONE_RECORD = {"MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE"}
 _OTHER = "failed: {why}. Headwater tries again."
 _TELLING = {name for text, names in list(_FIXES.items())[:3] for name in names} | {"_RESOLVE"}
-"""Errors that explain a cause. Timeouts and lost connections that follow from them explain less."""
+"""Names of errors that explain a cause.
+
+They are shown instead of the timeouts and lost connections that they lead to.
+"""
 
 
 class KafkaFaults:
-    """The current fault, thread-safe. Logs a new fault and its end."""
+    """The current fault of the Kafka clients. Logs when a fault begins and when it ends. Thread-safe."""
 
     def __init__(self, address: KafkaAddress) -> None:
-        """address: for messages, and for the secrets to remove from them."""
+        """address: shown in messages; its option values are removed from them."""
         self.trouble: str | None = None
         self.fatal = False
         self.in_doubt = threading.Event()
@@ -163,14 +177,20 @@ class KafkaFaults:
         self._logged_kind: str | None = None
 
     def record_client_error(self, error: Any) -> None:
-        """Record an error that a client reports. Whether requests fail is unknown until the next probe."""
+        """Record an error that a client reports.
+
+        Sets `in_doubt`, because only the next probe shows whether requests fail.
+        """
         self.fatal = self.fatal or error.fatal()
         if error.name() in _TELLING:
             self._cause = error
         self.in_doubt.set()
 
     def record_failure(self, error: Any) -> None:
-        """Record a failed operation. An error of a single record is not a fault of the log."""
+        """Record a failed operation, which begins a fault.
+
+        An error of a single record, such as its size, begins no fault.
+        """
         self.record_client_error(error)
         shown, kind = self.explain_error(error), (self._cause or error).name()
         if kind != self._logged_kind:
@@ -180,7 +200,7 @@ class KafkaFaults:
             self.trouble = shown
 
     def record_success(self) -> None:
-        """Record a success, which ends the fault."""
+        """Record a successful operation, which ends the fault."""
         self.in_doubt.clear()
         self._cause = self.trouble = None
         if self._logged_kind:

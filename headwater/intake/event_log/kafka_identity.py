@@ -13,7 +13,7 @@ from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.kafka_clients import TokenOfKafka
 
 ASK_AGAIN_S = 5.0
-"""Delay before the next attempt if the issuer returns no token; the last token stays in use meanwhile."""
+"""Seconds until the next attempt if the issuer returns no token. Until then, the last token stays in use."""
 
 disable_sdk_logging()
 
@@ -21,8 +21,9 @@ disable_sdk_logging()
 def entra_token_callback(scope: str, client_id: str | None) -> TokenOfKafka:
     """Fetch a first token, and return the token callback for librdkafka.
 
-    client_id: of a user-assigned managed identity. Raises WrongSetting if there is no identity or the issuer refuses,
-    LogUnavailable if the issuer cannot be reached. The callback never raises, because librdkafka cannot report it.
+    scope: scope of the tokens. client_id: client id of a user-assigned managed identity, or None. Raises WrongSetting
+    if there is no identity or the issuer refuses a token, and LogUnavailable if the issuer cannot be reached. The
+    callback never raises, because librdkafka cannot report exceptions.
     """
     credential = _credential(client_id)
     try:
@@ -50,11 +51,14 @@ def entra_token_callback(scope: str, client_id: str | None) -> TokenOfKafka:
 
 @cache
 def _credential(client_id: str | None) -> Any:
-    """Return one credential for all clients of the process; it caches tokens."""
+    """Return the credential that all clients of the process share. The credential caches tokens."""
     return ManagedIdentityCredential(client_id=client_id) if client_id else DefaultAzureCredential()
 
 
 def _entra_error_number(error: AzureError) -> str:
-    """Return the error number of Entra ID. The rest of its answer may contain confidential text."""
+    """Return the error number in an answer of Entra ID, or an empty text.
+
+    The rest of the answer may be confidential.
+    """
     found = re.search(r"AADSTS\d+", str(error))
     return f" ({found[0]})" if found else ""

@@ -1,4 +1,4 @@
-"""Writes to a Kafka topic. An append returns after all in-sync replicas have its records."""
+"""Writes to a Kafka topic. An append returns after all in-sync replicas have stored the appended records."""
 
 import asyncio
 import threading
@@ -15,7 +15,10 @@ from headwater.intake.event_log.kafka_clients import KafkaAddress, KafkaFaults, 
 from headwater.intake.event_log.kafka_records import headers_of
 
 MANY = 200
-"""Requests with more records are handed to the client in a thread: 3 us per record would block other requests."""
+"""Requests with more records are passed to the client in a thread.
+
+Otherwise the 3 us per record would block other requests.
+"""
 
 _LOOK_S = 1.0
 _POLL_S = 0.2
@@ -24,7 +27,10 @@ _CLOSE_S = 3.0
 
 @dataclass(slots=True, eq=False)
 class _KafkaRequest:
-    """A request until all its records are acknowledged or have failed. left: records without a result."""
+    """A request that waits until all its records are acknowledged or have failed.
+
+    left: number of records without a result. size: bytes of the bodies. error: the first error of a record.
+    """
 
     left: int
     size: int
@@ -34,15 +40,15 @@ class _KafkaRequest:
 
 
 class KafkaLog:
-    """The writer of one topic; one per process. The client sends and retries in its own threads."""
+    """Writes to one topic. Create one instance per process. librdkafka sends and retries in its own threads."""
 
     def __init__(
         self, address: KafkaAddress, *, queued_bytes: int, largest_bytes: int, forget_claims: Callable[[], None]
     ):
         """Connect in the background. Brokers that are down are not an error.
 
-        queued_bytes: maximum bytes of bodies in flight; largest_bytes: of one body; forget_claims: called
-        periodically, in a thread. Raises WrongSetting for options that the client rejects.
+        queued_bytes: maximum bytes of bodies that wait for acknowledgement. largest_bytes: maximum bytes of one body.
+        forget_claims: deletes old claims; `retain` calls it. Raises WrongSetting for options that librdkafka rejects.
         """
         self._topic = address.topic
         self._limit = queued_bytes
@@ -60,9 +66,9 @@ class KafkaLog:
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Send the records, and return when all are acknowledged.
 
-        Raises LogUnavailable if the log is over capacity, the brokers are down, they reject the records, or they do
-        not acknowledge them within the timeout. Kafka may still have stored some of them; event ids identify repeated
-        requests.
+        Raises LogUnavailable if too many bytes wait, the brokers are down, they reject the records, or they do not
+        acknowledge the records within the timeout. Kafka may still have stored some records. If the producer repeats
+        the request, the event ids identify the duplicates.
         """
         loop = asyncio.get_running_loop()
         waiting = _KafkaRequest(len(records), sum(len(record.body) for record in records), loop, loop.create_future())
@@ -82,15 +88,18 @@ class KafkaLog:
         return self._faults.trouble
 
     def is_writing(self) -> bool:
-        """Whether appends are possible at all. After a fatal error, the client must be replaced."""
+        """Whether the client can still send.
+
+        After a fatal error of librdkafka, the process must create another client.
+        """
         return self._thread.is_alive() and not self._faults.fatal
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
-        """Delete old claims. The topic deletes records after its own retention time."""
+        """Delete old claims. `passed` is not used, because the topic deletes records after its own retention time."""
         self._forget_claims()
 
     async def aclose(self) -> None:
-        """Send queued records, then close."""
+        """Send the queued records, then close the client."""
         self._closing = True
         await asyncio.to_thread(self._thread.join)
 
@@ -141,7 +150,10 @@ class KafkaLog:
         self._answer_settled()
 
     def _probe_during_fault(self) -> None:
-        """Probe the topic during a fault, because there may be no requests that would."""
+        """Request the topic's metadata to find out whether a fault has ended.
+
+        Without this probe, a fault would not end while no request arrives.
+        """
         try:
             found = self._producer.list_topics(self._topic, timeout=_LOOK_S).topics[self._topic]
         except KafkaException as error:

@@ -1,8 +1,8 @@
 """Reads from a Kafka topic, with one reader per partition.
 
-Kafka uses offsets internally, for the ends of transactions and for compacted records. A missing offset within a
-continuous read is such a hole. Records are lost only if the reader has to jump, because the log begins later than the
-requested position.
+Kafka uses some offsets internally, for the ends of transactions and for compacted records. An offset without a record
+within a continuous read is such a hole. Records are lost only if the log begins after the requested position, so that
+the reader has to continue at the beginning of the log.
 """
 
 import threading
@@ -23,14 +23,17 @@ from headwater.intake.event_log.kafka_records import logged_record, offset_after
 ASK_S = 5.0
 DELIVERY_S = 10.0
 _MORE_S = 0.2
-"""How long a batch waits for its next record."""
+"""Seconds that a batch waits for its next record."""
 
 
 class KafkaReaders:
-    """Looks up the partitions of a topic on each call, and returns a reader of each."""
+    """Looks up the partitions of a topic on each call, and returns a reader for each partition."""
 
     def __init__(self, address: KafkaAddress):
-        """Start the client without waiting for a connection. Raises WrongSetting for rejected options."""
+        """Start the client without waiting for a connection.
+
+        Raises WrongSetting for options that librdkafka rejects.
+        """
         self._address = address
         self._faults = KafkaFaults(address)
         self._admin = open_admin(address, self._faults.record_client_error)
@@ -38,9 +41,10 @@ class KafkaReaders:
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["KafkaReader"]:
-        """Return the readers; the same ones until the topic is replaced.
+        """Return the readers, which stay the same until the topic is replaced.
 
-        Raises LogUnavailable, and WrongSetting for a compacted topic, which would delete new events.
+        Raises LogUnavailable if Kafka does not answer, and WrongSetting for a compacted topic, because compaction
+        deletes events.
         """
         topic = self._address.topic
         found = self._run_query(
@@ -58,13 +62,16 @@ class KafkaReaders:
             return list(self._readers)
 
     def _epoch(self, topic_id: Any) -> str:
-        """Return the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
+        """Return the epoch: the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
         if topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits():
             return str(topic_id).translate(str.maketrans("+/", "-_"))
         return str(self._run_query(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
 
     def _check_not_compacted(self) -> None:
-        """Reject compacted topics: compaction keeps one record per key, so 64 of all events."""
+        """Raise WrongSetting for a compacted topic.
+
+        Compaction keeps one record per key, and Headwater uses 64 keys, so only 64 events would remain.
+        """
         resource = ConfigResource(ResourceType.TOPIC, self._address.topic)
         try:
             found = self._run_query(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
@@ -92,10 +99,10 @@ class KafkaReaders:
 
 
 class KafkaReader:
-    """One partition of a topic; thread-safe. Sequential reads of one thread use prefetched records."""
+    """Reads one partition of a topic. Thread-safe. Sequential reads of one thread use prefetched records."""
 
     def __init__(self, address: KafkaAddress, source: Source):
-        """Open nothing; the first read does."""
+        """Create a reader without a connection. The first read connects."""
         self.source = source
         self._address = address
         self._faults = KafkaFaults(address)
@@ -107,7 +114,7 @@ class KafkaReader:
         self._oldest = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records after `after`. An empty list means that Kafka has none."""
+        """Return the records after sequence `after`. An empty list means that Kafka has no such records."""
         with self._lock:
             if offset_after(after) != self._next:
                 self._seek_offset(offset_after(after))
@@ -119,7 +126,10 @@ class KafkaReader:
             return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, exclusive. Empty if they are lost or were never written."""
+        """Return the records between two sequences, exclusive.
+
+        The list is empty if they are lost or were never written.
+        """
         found = self.read(after, limit=min(limit, before - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
@@ -133,18 +143,18 @@ class KafkaReader:
         return replace(self.source, epoch=epoch)
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return one record; None if Kafka deleted it, or used its offset internally."""
+        """Return the record with this sequence; None if Kafka deleted the record, or used its offset internally."""
         with self._lock:
             found = self.read(sequence - 1, limit=1, max_bytes=1)
             self._stop_delivery()
         return found[0] if found and found[0].sequence == sequence else None
 
     def acknowledged(self) -> int:
-        """Return 0: the service counts."""
+        """Return 0, because only local logs have a count file."""
         return 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
-        """Return none: a loss shows when the next record arrives."""
+        """Return an empty list, because a loss becomes visible only when the next record arrives."""
         return []
 
     def tail(self) -> int:
@@ -152,16 +162,22 @@ class KafkaReader:
         return self._first_and_end_offset()[1]
 
     def head(self) -> int:
-        """Fetch the oldest stored sequence number, or the next one if the partition is empty."""
+        """Fetch the oldest stored sequence number. If the partition is empty, fetch the number of the next record."""
         return sequence_of(self._first_and_end_offset()[0])
 
     def pending(self, passed: int) -> int:
-        """Count the sequence numbers after `passed`, including notes and holes; 0 if there is no record among them."""
+        """Count the sequence numbers after `passed`, including notes of refused requests and holes.
+
+        Returns 0 if no record follows `passed`.
+        """
         waiting = max(0, self.tail() - passed)
         return waiting if waiting and self.received_us(passed + 1) is not None else 0
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first record from `sequence` on was received (us, UTC). Caches the last answer."""
+        """Return when the first record with this or a later sequence was received (us, UTC); None if there is none.
+
+        Caches the last answer.
+        """
         with self._lock:
             if self._oldest[0] != sequence:
                 found = self.read(sequence - 1, limit=1, max_bytes=1)
@@ -176,14 +192,17 @@ class KafkaReader:
         return 0
 
     def close(self) -> None:
-        """Close the connection; the next read opens another."""
+        """Close the connection. The next read opens another connection."""
         with self._lock:
             if self._consumer is not None:
                 self._consumer.close()
             self._consumer = self._next = None
 
     def _next_record(self, has_some: bool) -> LoggedRecord | None:
-        """Return the next record; None if there is none, or if a batch would have to wait for it."""
+        """Return the next record; None if Kafka has no further record, or if a batch would have to wait for it.
+
+        has_some: whether the batch has a record already. Then the method waits only briefly.
+        """
         wait_s = 0.0 if self._at_end else _MORE_S if has_some else DELIVERY_S
         deadline = time.monotonic() + wait_s
         while (message := self._current_consumer().poll(max(0.0, deadline - time.monotonic()))) is not None:
@@ -215,7 +234,7 @@ class KafkaReader:
         self._next, self._begin, self._at_end = offset, 0, False
 
     def _skip_to_log_start(self) -> None:
-        """Continue where the log begins now. The records in between are lost."""
+        """Continue reading at the present beginning of the log. The records before it are lost."""
         low, high = self._first_and_end_offset()
         wanted = self._next or 0
         if wanted >= low:
@@ -232,7 +251,7 @@ class KafkaReader:
         self._next = None
 
     def _first_and_end_offset(self) -> tuple[int, int]:
-        """Fetch the first offset and the end offset, which equals our newest sequence."""
+        """Fetch (first offset, end offset) of the partition. The end offset equals Headwater's newest sequence."""
         with self._lock:
             try:
                 low, high = self._current_consumer().get_watermark_offsets(

@@ -1,7 +1,7 @@
-"""The format of records in a Kafka topic: the body as value, kind and request metadata as headers `k` and `h`.
+"""The format of records in a Kafka topic: the body is the value, kind and request metadata are the headers `k` and `h`.
 
-Kafka counts from 0, Headwater from 1 (0 means no record), so our sequence of a record is the offset of the next one.
-Only this module converts between the two.
+Kafka numbers records from 0, and Headwater from 1 (0 means no record). So Headwater's sequence of a record equals
+Kafka's offset of the next record. Only this module converts between the two numbers.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ _KINDS = {str(kind.value).encode(): kind for kind in RecordKind}
 
 
 def sequence_of(offset: int) -> int:
-    """Convert an offset to our sequence."""
+    """Convert an offset of Kafka to a sequence of Headwater."""
     return offset + 1
 
 
 def offset_after(sequence: int) -> int:
-    """Return the offset of the record after our sequence."""
+    """Return Kafka's offset of the record after a sequence of Headwater."""
     return sequence
 
 
@@ -30,7 +30,7 @@ def headers_of(record: Record) -> list[tuple[str, str | bytes | None]]:
 def logged_record(
     offset: int, timestamp_ms: int, value: bytes | None, headers: Sequence[tuple[str, Any]] | None, *, holes: int = 0
 ) -> LoggedRecord:
-    """Convert a delivered message. A message without our headers is an event from another sender."""
+    """Convert a delivered message. A message without the headers of Headwater is an event from another sender."""
     found = dict(headers or ())
     kind = _KINDS.get(found.get("k") or b"", RecordKind.EVENT)
     http = (found.get("h") or b"{}").decode("utf-8", "replace")

@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 from headwater.intake.event_log import Claims, LakeCheck, Log, Readers
 
 MOST_HOURS = 876_000
-"""A hundred years. Larger values are mistakes, and dates cannot represent them."""
+"""The maximum of settings in hours: a hundred years. Larger values are mistakes, and dates cannot represent them."""
 
 
 class LogSettings(BaseModel):
-    """Settings for all log kinds; each kind adds its own."""
+    """Settings that all log kinds have. Each kind adds its own settings in a subclass."""
 
     queued_bytes: int = Field(
         64 << 20,
@@ -39,11 +39,11 @@ class LogSettings(BaseModel):
 
 
 class LogKind(Protocol):
-    """A log kind. The default implementations are for services. Each kind has its own settings class.
+    """A log kind. The default implementations of methods are for logs of services.
 
-    name: the value of the setting `log`; settings: its settings, whose names begin with the name of the kind; extra:
-    the required extra of the wheel; claim_bytes: the largest body it accepts. Importing a kind imports no client
-    library; the methods that open something do.
+    name: the value of the setting `log` that selects this kind. settings: the settings class of the kind. extra: the
+    extra of the wheel that the kind requires. claim_bytes: the largest body (bytes) that the log accepts.
+    Importing a kind imports no client library. The methods that open the log import it.
     """
 
     name: str
@@ -64,7 +64,8 @@ class LogKind(Protocol):
     ) -> Log:
         """Open the log for writing. A service that is down is not an error.
 
-        folder: the data folder; on_commit: called after each commit to a local log; lake: compared with a local log.
+        folder: the data folder. claims: the store of large bodies. on_commit: called after each commit to a local log.
+        lake: the check that a local log belongs to the lake.
         """
 
     def readers(self, settings: Any, folder: Path) -> Readers:
@@ -75,7 +76,7 @@ class LogKind(Protocol):
         return True
 
     def renew(self, settings: Any, folder: Path) -> None:
-        """Begin another epoch of a local log; create it if it is missing. Services manage their own epochs."""
+        """Begin another epoch of a local log, and create the log if it is missing. Services manage their own epochs."""
         return
 
     def claim_limit(self, settings: LogSettings) -> int:

@@ -11,7 +11,7 @@ from headwater.intake.event_log.sqlite_kind import SqliteSettings
 
 
 def _instantiate_kind(name: str, found: Any) -> LogKind:
-    """Return an instance of a class that implements LogKind; raises ValueError."""
+    """Return an instance of a class that implements LogKind. Raises ValueError if `found` is not such a class."""
     if not (isinstance(found, type) and LogKind in found.__mro__):
         raise ValueError(f"it is not a class that inherits from `{LogKind.__module__}.LogKind`. Write one.")
     settings = getattr(found, "settings", None)
@@ -40,7 +40,10 @@ class AllLogSettings(SqliteSettings, EventHubSettings, KafkaSettings):
 
 
 def log_kind(name: str) -> LogKind:
-    """Return a kind. Raises WrongSetting if it is unknown, or broken in the package that adds it."""
+    """Return the log kind with a name.
+
+    Raises WrongSetting if the kind is unknown, or if the package that adds it is broken.
+    """
     kind = LOGS.get(name)
     if kind is None:
         raise WrongSetting(

@@ -11,7 +11,10 @@ from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, MemoryError)
-"""Exceptions of reading a damaged segment: rows may lack a kind or text, or state a length beyond memory."""
+"""Exceptions that may occur while a damaged segment is read.
+
+Its rows may have wrong types, or lengths that exceed the memory.
+"""
 _RESTORE = (
     "Stop Headwater and restore the file from a copy, or move it away. In the latter case, its records that are not in "
     "the lake are lost, and recorded as a gap."
@@ -45,29 +48,32 @@ def segment_error(path: Path, error: Exception) -> LogUnavailable:
 
 
 def damaged_error(path: Path, problem: str) -> LogUnavailable:
-    """Report a damaged segment. Only an operator may give up its content."""
+    """Return the error for a damaged segment.
+
+    Headwater never skips the content of such a segment without an operator.
+    """
     return LogUnavailable(f"The log segment {path} is damaged: {problem}. {_RESTORE}")
 
 
 def misplaced_error(path: Path) -> LogUnavailable:
-    """Report that the current segment was deleted, moved or replaced."""
+    """Return the error for a current segment that was deleted, moved or replaced."""
     return LogUnavailable(f"The log segment {path} was deleted, moved or replaced while it was written. {_PUT_BACK}")
 
 
 def missing_log_error(folder: Path, sequence: int) -> LogMissing:
-    """Report that a log with acknowledged records up to `sequence` does not exist."""
+    """Return the error for a missing log that had acknowledged records up to `sequence`."""
     return LogMissing(
         f"The event log in {folder} is missing: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
     )
 
 
 def other_log_error(folder: Path, problem: str) -> LogUnavailable:
-    """Report that a log lacks acknowledged records."""
+    """Return the error for a log that lacks acknowledged records, because another log has replaced it."""
     return LogUnavailable(f"The event log in {folder} was replaced by another log: {problem}. {_PUT_BACK}")
 
 
 def is_missing_file(path: Path) -> bool:
-    """Whether a file does not exist; False if it exists and is unreadable."""
+    """Whether a file does not exist. Returns False if the file exists but is unreadable."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -78,7 +84,10 @@ def is_missing_file(path: Path) -> bool:
 
 
 def check_not_truncated(path: Path) -> None:
-    """Raise LogUnavailable for a truncated file with records in its `-wal` file, which SQLite would delete."""
+    """Raise LogUnavailable if a segment is empty but its `-wal` file has records.
+
+    SQLite would delete this `-wal` file.
+    """
     side = Path(f"{path}-wal")
     if (
         side.is_file() and side.stat().st_size and path.is_file() and not path.stat().st_size

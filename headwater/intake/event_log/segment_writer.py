@@ -39,9 +39,10 @@ _INSERT = {rows: "INSERT INTO records VALUES " + ",".join(["(?,?,?,?,?)"] * rows
 
 
 class SegmentWriter:
-    """Writes a log folder over one connection, in one thread.
+    """Writes to a log folder over one connection, in one thread.
 
-    All methods may raise LogUnavailable. Then it is unknown what reached the disk; a new writer reads it.
+    All methods may raise LogUnavailable. After that, it is unknown which records reached the disk; a new writer reads
+    them from the files.
     """
 
     _connection: sqlite3.Connection
@@ -53,7 +54,10 @@ class SegmentWriter:
     _files: list[tuple[str, tuple[int, int] | None]]
 
     def __init__(self, folder: Path, segment_bytes: int):
-        """Open the newest segment, or create the first. Raises WrongSetting for a newer format."""
+        """Open the newest segment, or create the first segment.
+
+        Raises WrongSetting if a newer version wrote the segment.
+        """
         self._folder = folder
         self._limit = segment_bytes
         self._unchecked_bytes = 0
@@ -85,22 +89,29 @@ class SegmentWriter:
         return self._next - 1, self._last_us
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when a record of the newest segment was received (us, UTC), or None."""
+        """Return when a record of the newest segment was received (us, UTC).
+
+        Returns None if the segment lacks this record.
+        """
         with segment_errors(self._path):
             row = self._connection.execute("SELECT received_us FROM records WHERE sequence = ?", (sequence,)).fetchone()
         return row[0] if row else None
 
     def check_in_place(self) -> None:
-        """Raise LogUnavailable unless the paths refer to the open files. Thread-safe.
+        """Raise LogUnavailable unless the paths of the segment still refer to the open files. Thread-safe.
 
-        Without this check, commits would succeed in a deleted file, whose content is lost when it is closed.
+        Without this check, commits would succeed in a deleted file, and its content would be lost when the file is
+        closed.
         """
         for part, found in self._files:
             if device_and_inode(part) != found:
                 raise misplaced_error(self._path)
 
     def roll_or_checkpoint(self) -> None:
-        """Begin a new segment if this one is full; otherwise keep its write-ahead log short. Call between groups."""
+        """Begin a new segment if the current one is full; otherwise checkpoint a long write-ahead log.
+
+        Call between groups.
+        """
         with segment_errors(self._path):
             if (
                 self._segment_bytes > self._limit and self._next > self.header.first_sequence
@@ -113,11 +124,12 @@ class SegmentWriter:
     def delete_old_segments(
         self, parsed_sequence: int, older_than_us: float, keep_bytes: int, delete_claim: Callable[[bytes], None]
     ) -> None:
-        """Delete whole segments up to sequence `parsed_sequence` that are too old.
+        """Delete segments with no record after `parsed_sequence`, if they are too old or the log is too large.
 
-        If the log is too large, the oldest segments are deleted as well.
-        delete_claim: called with the key of each claim of a deleted record.
-        Raises LogUnavailable at the first unreadable segment, and keeps it and all later ones.
+        older_than_us: delete segments that were last written before this time (us). keep_bytes: delete the oldest
+        segments while the log is larger than this. delete_claim: called with the key of each claim to which a deleted
+        record refers.
+        Raises LogUnavailable at the first unreadable segment; this segment and all later segments stay.
         """
         files = segment_files(self._folder)
         with segment_errors(self._folder):
@@ -166,7 +178,10 @@ class SegmentWriter:
             self._use_segment(create_segment(self._folder, header), header, 0)
 
     def _begin_segment_after_older_format(self) -> None:
-        """Begin a segment of the current format: a segment with records never changes its format."""
+        """Begin a segment of the current format if the newest segment has an older format.
+
+        A segment without records changes its format instead.
+        """
         if format_of(self._connection) == FORMAT:
             return
         if self._next > self.header.first_sequence:
@@ -188,7 +203,7 @@ class SegmentWriter:
 
 
 def _stored_body(record: Record) -> bytes:
-    """Return the stored form of the body. Keys of claims stay unpacked, because queries read them."""
+    """Return the body as it is stored. Events are compressed; keys of claims are not, because SQL queries read them."""
     return compress_body(record.body) if record.kind is RecordKind.EVENT else record.body
 
 
@@ -200,7 +215,7 @@ def _last_received_us(connection: sqlite3.Connection) -> int:
 
 
 def _claim_keys_of(path: Path) -> list[bytes]:
-    """List the claims of a closed segment. Does not wait for locks, which would block the writer."""
+    """List the keys of claims in a closed segment. Does not wait for locks, because waiting would block the writer."""
     with closing(open_readonly(path, wait_s=0)) as connection:
         return claim_keys(connection)
 

@@ -16,9 +16,9 @@ FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
 PAGE_BYTES = 8192  # three packed events of 15 KB; a commit writes whole pages, however small its records
 PARTITION = "0"
-"""The name of the only partition."""
+"""The name of the only partition of a local log."""
 BUSY_S = 1.0
-"""How long to wait for a lock of another program; short enough that a request still gets an explanation."""
+"""Seconds to wait for a lock of another program. This is short enough that a request still gets an explanation."""
 
 _SCHEMA = """
 CREATE TABLE header(format INTEGER, incarnation TEXT, first_sequence INTEGER) STRICT;
@@ -31,14 +31,17 @@ CREATE INDEX not_plain ON records(kind, sequence) WHERE kind > 0;
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """The header of a segment: the log's epoch, and the first sequence."""
+    """The header of a segment: the epoch of the log, and the first sequence of the segment."""
 
     epoch: str
     first_sequence: int
 
 
 def segment_files(folder: Path) -> list[Path]:
-    """List the segments, oldest first; none if the folder does not exist. Raises LogUnavailable if it is unreadable."""
+    """List the segments, oldest first. The list is empty if the folder does not exist.
+
+    Raises LogUnavailable if it is unreadable.
+    """
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".sqlite" and path.stem.isdigit())
     except FileNotFoundError:
@@ -53,7 +56,10 @@ def segment_path(folder: Path, header: SegmentHeader) -> Path:
 
 
 def device_and_inode(path: str) -> tuple[int, int] | None:
-    """Return device and inode of the file at a path, to detect replacement; None if there is no file."""
+    """Return (device, inode) of the file at a path, which change if the file is replaced.
+
+    Returns None if there is no file.
+    """
     try:
         found = os.stat(path)  # noqa: PTH116 - two at each commit, on strings
     except OSError:
@@ -62,12 +68,12 @@ def device_and_inode(path: str) -> tuple[int, int] | None:
 
 
 def new_epoch() -> str:
-    """Generate the name of an epoch. Equal sequence numbers of two epochs are different records."""
+    """Generate a name for a new epoch. Two epochs have different records with equal sequence numbers."""
     return secrets.token_hex(8)
 
 
 def open_writable(path: Path) -> sqlite3.Connection:
-    """Open a segment for writing, in one process. A commit returns after fdatasync."""
+    """Open a segment for writing. Only one process may write. A commit on the connection returns after fdatasync."""
     check_not_truncated(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
@@ -84,7 +90,7 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
     """Open a segment for reading while another process writes.
 
     Never checkpoints: in SQLite before 3.51.3, two checkpointing processes may lose pages.
-    wait_s: how long to wait for a lock of another program.
+    wait_s: seconds to wait for a lock of another program.
     """
     check_not_truncated(path)
     connection = sqlite3.connect(
@@ -99,7 +105,7 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
 
 
 def create_segment(folder: Path, header: SegmentHeader) -> sqlite3.Connection:
-    """Create the segment that starts at `header.first_sequence`, durably."""
+    """Create a segment with this header durably, and return an open connection to it."""
     with close_on_error(open_writable(segment_path(folder, header))) as connection:
         connection.executescript("BEGIN;" + _SCHEMA)
         row = (FORMAT, header.epoch, header.first_sequence)
@@ -110,7 +116,10 @@ def create_segment(folder: Path, header: SegmentHeader) -> sqlite3.Connection:
 
 
 def read_header(connection: sqlite3.Connection) -> SegmentHeader | None:
-    """Read the header; None if the creation of the segment was interrupted. Raises WrongSetting for a newer format."""
+    """Read the header of a segment; None if the creation of the segment was interrupted.
+
+    Raises WrongSetting if a newer version wrote the segment.
+    """
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'header'").fetchone():
         return None
     row = connection.execute("SELECT format, incarnation, first_sequence FROM header").fetchone()
@@ -128,13 +137,13 @@ def format_of(connection: sqlite3.Connection) -> int:
 
 
 def last_sequence(connection: sqlite3.Connection, header: SegmentHeader) -> int:
-    """Return the newest sequence of a segment, or the one before its first."""
+    """Return the newest sequence of a segment. If the segment is empty, return its first sequence minus one."""
     newest: int | None = connection.execute("SELECT max(sequence) FROM records").fetchone()[0]
     return header.first_sequence - 1 if newest is None else newest
 
 
 def first_and_last_sequence(connection: sqlite3.Connection) -> tuple[int, int] | None:
-    """Return the first and the newest sequence of a segment; None if it is empty."""
+    """Return (first sequence, newest sequence) of a segment; None if the segment is empty."""
     first, last = connection.execute(
         "SELECT (SELECT min(sequence) FROM records), (SELECT max(sequence) FROM records)"
     ).fetchone()
@@ -142,13 +151,16 @@ def first_and_last_sequence(connection: sqlite3.Connection) -> tuple[int, int] |
 
 
 def find_page_damage(connection: sqlite3.Connection) -> str:
-    """Check the pages of a segment. Returns the problem in one line, or an empty text."""
+    """Check the pages of a segment. Returns the problem in one line, or an empty text if there is none."""
     found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     return "" if found == "ok" else " ".join(found.split())
 
 
 def count_events_after(connection: sqlite3.Connection, after: int) -> int:
-    """Count the events of a segment after `after`, from its first and last sequence, without reading the whole file."""
+    """Count the events of a segment after sequence `after`.
+
+    The number is computed from the first and last sequence and the number of notes, so the file is not read completely.
+    """
     if not (held := first_and_last_sequence(connection)):
         return 0
     first, last = max(held[0], after + 1), held[1]
@@ -158,19 +170,19 @@ def count_events_after(connection: sqlite3.Connection, after: int) -> int:
 
 
 def first_event_us(connection: sqlite3.Connection, sequence: int) -> int | None:
-    """Return when the first event of a segment from `sequence` on was received (us), or None."""
+    """Return when the first event of a segment with at least this sequence was received (us); None if there is none."""
     query = "SELECT received_us FROM records WHERE sequence >= ? AND kind <> 2 ORDER BY sequence LIMIT 1"
     row = connection.execute(query, (sequence,)).fetchone()
     return row[0] if row else None
 
 
 def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
-    """List the keys of a segment's claims."""
+    """List the keys of claims to which the records of a segment refer."""
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
 
 
 def change_epoch(folder: Path, new_epoch_name: str) -> None:
-    """Change the epoch of all segments. No process may have the log open. Sequence numbers stay.
+    """Change the epoch of all segments. Sequence numbers stay. No other process may have the log open.
 
     Raises LogUnavailable if a segment cannot be written; then all segments keep the old epoch.
     """
@@ -202,7 +214,7 @@ def remove_segment(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make created and deleted entries of a folder durable."""
+    """Sync a folder, so that created and deleted files are durable."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:

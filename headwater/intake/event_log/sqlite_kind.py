@@ -28,7 +28,10 @@ class SqliteSettings(LogSettings):
 
 
 def orphaned_claims(folder: Path, claims: FolderClaims) -> OrphanedClaims:
-    """Return the stored claims that no record refers to. They were never acknowledged."""
+    """Return an object that finds and deletes stored claims to which no record refers.
+
+    Requests with such claims were never acknowledged.
+    """
     from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
     def referenced_keys() -> Sequence[bytes]:
@@ -49,10 +52,10 @@ class SqliteKind(LogKind):
     def open_log(
         self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
     ) -> Log:
-        """Open the log. Its first retention deletes orphaned claims, whose requests were never acknowledged.
+        """Open the log.
 
-        It deletes them only in the local folder, because a container may be shared. Retention deletes nothing while a
-        segment is unreadable or the log is not compared with the lake.
+        The first retention deletes orphaned claims, but only in a local folder, because a container may be shared.
+        Retention deletes nothing while a segment is unreadable, or before the log was compared with the lake.
         """
         from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 
@@ -77,7 +80,7 @@ class SqliteKind(LogKind):
         return lambda: readers
 
     def is_made(self, folder: Path) -> bool:
-        """Whether `serve`, which may still be starting, has created the log. An unreadable log exists."""
+        """Whether `serve` has created the log. Returns True if the log is unreadable."""
         from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
         with closing(SqliteLogReader(folder / "log")) as reader:
@@ -87,7 +90,7 @@ class SqliteKind(LogKind):
                 return True
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
-        """Begin another epoch of the log. No process may have it open."""
+        """Begin another epoch of the log. No process may have the log open."""
         from headwater.intake.event_log.acknowledged import AcknowledgedRecord, CountFile
         from headwater.intake.event_log.segment_writer import SegmentWriter
         from headwater.intake.event_log.segments import change_epoch, new_epoch

@@ -1,7 +1,7 @@
 """Writes to the local log: one thread commits groups of requests over one connection.
 
-Requests wait in a queue. While a commit waits for the disk, the next group collects, so a busy log needs one fdatasync
-for many requests. Requests are refused before the disk is full.
+Requests wait in a queue. While a commit waits for the disk, further requests form the next group, so one fdatasync
+serves many requests under load. The log refuses requests before the disk is full.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class FreeDisk:
     """The free space on a folder's disk, checked at most twice a second."""
 
     def __init__(self, folder: Path, min_free_bytes: int) -> None:
-        """min_free_bytes: below this, the log refuses events."""
+        """min_free_bytes: free bytes on the disk below which the log refuses events."""
         self._folder, self._min_free_bytes = folder, min_free_bytes
         self._checked_at = 0.0
         self._trouble: str | None = None
@@ -60,7 +60,7 @@ _GROUP_BYTES = 16 << 20
 
 @dataclass(slots=True, eq=False)
 class WaitingRequest:
-    """A request that waits for its commit. size: bytes of its bodies."""
+    """A request that waits for the commit of its records. size: sum of the body sizes (bytes)."""
 
     records: Sequence[Record]
     size: int
@@ -68,23 +68,23 @@ class WaitingRequest:
     done: asyncio.Future[None]
 
     def answer_with_timeout(self, timeout_s: float) -> None:
-        """Answer with a timeout error, unless the request was answered."""
+        """Answer the request with a timeout error, unless it was answered before."""
         if not self.done.done():
             message = f"The log did not answer within {timeout_s:.1f} s. Send the event again."
             self.done.set_exception(LogUnavailable(message))
 
 
 def waiting_request(records: Sequence[Record]) -> WaitingRequest:
-    """Create a request in the running event loop."""
+    """Create a waiting request. Call it in the event loop of the request."""
     loop = asyncio.get_running_loop()
     return WaitingRequest(records, sum(len(each.body) for each in records), loop, loop.create_future())
 
 
 class WaitingRequests:
-    """The queue. Two threads use it; the caller holds their lock."""
+    """The queue of requests that wait for a commit. Not thread-safe: callers hold the lock of the log."""
 
     def __init__(self, max_bytes: int) -> None:
-        """max_bytes: maximum bytes of waiting bodies; a single request may exceed it."""
+        """max_bytes: maximum bytes of waiting bodies. A request that waits alone may exceed it."""
         self._most_bytes = max_bytes
         self._queue: deque[WaitingRequest] = deque()
         self._bytes = 0
@@ -93,14 +93,14 @@ class WaitingRequests:
         return bool(self._queue)
 
     def enqueue(self, waiting: WaitingRequest) -> None:
-        """Append a request. Raises LogUnavailable if the queue is over capacity."""
+        """Append a request. Raises LogUnavailable if too many bytes wait."""
         if self._queue and self._bytes + waiting.size > self._most_bytes:
             raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
         self._queue.append(waiting)
         self._bytes += waiting.size
 
     def take_group(self) -> list[WaitingRequest]:
-        """Remove and return the requests for the next commit, without expired ones."""
+        """Remove and return the requests for the next commit. Drops expired requests."""
         group: list[WaitingRequest] = []
         rows = size = 0
         while self._queue and rows < _GROUP_RECORDS and size < _GROUP_BYTES:
@@ -114,7 +114,7 @@ class WaitingRequests:
 
 
 def answer_group(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
-    """Answer all requests of a group in their event loop: success, or the failure."""
+    """Answer all requests of a group in their event loop. failure: the error, or None for success."""
     loop = group[0].loop
     if not loop.is_closed():
         loop.call_soon_threadsafe(_set_results, group, failure)
@@ -135,7 +135,10 @@ log = logging.getLogger(__name__)
 RETRY_S = 0.5
 MAX_PAUSE_S = 10.0
 START_S = 2.0
-"""How long the constructor waits until the log is open. A slow lake may take longer; then opening continues."""
+"""Seconds that the constructor waits until the log is open.
+
+If the lake is slower, opening continues in the background.
+"""
 _NOT_YET = "The log is being opened. Send the event again in a moment."
 
 
@@ -151,7 +154,7 @@ class LogLimits:
 
 
 class SqliteLog:
-    """The only writer of a log folder. The caller holds the folder's lock."""
+    """Writes to a log folder. The caller holds the lock of the folder, because there may be only one writer."""
 
     def __init__(
         self,
@@ -163,12 +166,14 @@ class SqliteLog:
         on_commit: Callable[[], None] = lambda: None,
         lake: LakeCheck = LakeCheck("", lambda: None),  # noqa: B008 - frozen
     ):
-        """Open or create the log. While that fails, it acknowledges nothing, `trouble` has the reason, and it retries.
+        """Open or create the log. Returns when the log is open, at the latest after START_S.
 
-        on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
-        each retention, raises LogUnavailable to postpone it; on_commit: called after each committed group; lake: the
-        check before the log accepts anything. Returns when the log is open, at the latest after START_S.
-        Raises WrongSetting for a log of a newer format, or one that does not belong to the lake.
+        While the log cannot be opened, it acknowledges nothing, `unavailability_reason` returns the reason, and the
+        writer thread retries.
+        on_remove: called with the key of each claim to which a record refers that retention deletes. before_retention:
+        called before each retention; raises LogUnavailable to postpone the retention. on_commit: called after each
+        committed group. lake: the check that must succeed before the log accepts records.
+        Raises WrongSetting if a newer version wrote the log, or if the log does not belong to the lake.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -210,8 +215,9 @@ class SqliteLog:
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Store the records durably, all or none.
 
-        Raises LogUnavailable if the disk is nearly full, the log is over capacity, the storage fails, or the commit
-        takes longer than the timeout. In the last case the records may be stored; event ids identify repeated requests.
+        Raises LogUnavailable if the disk is nearly full, too many bytes wait, the storage fails, or the commit takes
+        longer than the timeout. After a timeout, the records may still be stored. If the producer repeats the request,
+        the event ids identify the duplicates.
         """
         waiting = waiting_request(records)
         self._enqueue_request(waiting)
@@ -228,11 +234,11 @@ class SqliteLog:
         return self._disk.unavailability_reason() or self._closed or self._error or self._misplaced_reason()
 
     def is_writing(self) -> bool:
-        """Whether the writer thread runs. Before `close`, only a bug can end it."""
+        """Whether the writer thread runs. Before `close`, only a bug can end the thread."""
         return self._thread.is_alive()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Request retention with the log's limits. Nothing is deleted while log or lake are unavailable."""
+        """Request retention with the limits of the log. Nothing is deleted while the log or the lake is unavailable."""
         if self._closed:
             raise LogUnavailable(self._closed)
         self._before_retention()
@@ -240,16 +246,18 @@ class SqliteLog:
         self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
 
     def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
-        """Request the deletion of parsed segments that are too old, or exceed the size limit.
+        """Request the deletion of parsed segments that are too old, or that make the log too large.
 
-        passed: the newest sequence in the lake; later records are never deleted.
+        passed: the newest sequence in the lake; later records are never deleted. older_than_us: delete segments that
+        were last written before this time (us). keep_bytes: size of the log above which the oldest segments are
+        deleted.
         """
         with self._wake:
             self._retention = (passed, older_than_us, keep_bytes)
             self._wake.notify()
 
     async def aclose(self) -> None:
-        """Call `close` in a thread, because the event loop must deliver the last answers."""
+        """Call `close` in a thread, because meanwhile the event loop must deliver the last answers."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -327,7 +335,10 @@ class SqliteLog:
         self._put_off = put_off
 
     def _close_after_failure(self, error: LogUnavailable) -> None:
-        """Close the files. The next group reads back what is on disk."""
+        """Close the files after a failed write.
+
+        The writer opens them again for the next group, and reads which records are stored.
+        """
         if self._error != str(error):
             log.warning("%s", error)
         if self._misplaced_reason():

@@ -1,7 +1,8 @@
 """Reads the local log across its segments, while another process may write it.
 
-The reader checks the write-ahead log of a segment: SQLite silently ignores a frame with a wrong checksum, and all
-frames after it, as if their records had never been written. File format: https://www.sqlite.org/walformat.html
+The reader checks the write-ahead log of a segment. Otherwise damage would go unnoticed: SQLite ignores a frame with a
+wrong checksum and all later frames without an error, as if their records had never been written. File format:
+https://www.sqlite.org/walformat.html
 """
 
 import sqlite3
@@ -45,14 +46,14 @@ from headwater.intake.event_log.segments import (
 _HEADER = struct.Struct(">8I")  # magic, version, page size, checkpoints, two salts, two checksums
 _FRAME = struct.Struct(">6I")  # page, pages after a commit, two salts, two checksums
 _NEWEST_FRAME = 16
-"""Offset of the number of valid frames in the `-shm` file, in native byte order."""
+"""Byte offset in the `-shm` file of the number of valid frames, which has native byte order."""
 
 
 def check_wal_frames(segment: Path) -> None:
     """Raise LogDamaged if SQLite ignored frames of the segment's `-wal` file.
 
     Call it only if acknowledged records are missing, because a power cut may also leave frames of an unfinished commit.
-    The segment must be open, because SQLite counts the valid frames when it opens it.
+    The segment must be open, because SQLite counts the valid frames when it opens the segment.
     """
     wal = Path(f"{segment}-wal")
     try:
@@ -101,10 +102,13 @@ def _is_valid_wal_header(header: bytes, magic: int) -> bool:
 T = TypeVar("T")
 
 KEPT_OPEN = 2
-"""Segments that a reader keeps open: usually the one it reads and the newest. Each uses three file descriptors."""
+"""Maximum number of open segments per reader: usually the segment that it reads, and the newest.
+
+Each uses three file descriptors.
+"""
 
 _YEAR_10000_US = 253_402_300_800_000_000
-"""Later times cannot be stored in tables, so a row with one is damaged."""
+"""Tables cannot store later times, so a row with a later time is damaged."""
 
 _RECORDS = (
     "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one may change its format
@@ -113,7 +117,7 @@ _RECORDS = (
 
 
 class _OpenSegment(NamedTuple):
-    """An open segment, with the identity of its file."""
+    """An open segment. identity: device and inode of its file, or None."""
 
     connection: sqlite3.Connection
     header: SegmentHeader
@@ -121,19 +125,22 @@ class _OpenSegment(NamedTuple):
 
 
 class SqliteLogReader:
-    """Reads a log folder that another process may write. Not thread-safe.
+    """Reads a log folder while another process may write it. Not thread-safe.
 
-    Methods that need a locked or damaged segment raise LogUnavailable.
+    A method that needs a locked or damaged segment raises LogUnavailable.
     """
 
     def __init__(self, folder: Path):
-        """Open nothing; methods open segments as needed."""
+        """Create a reader without open files. Methods open segments as needed."""
         self._folder = folder.resolve()
         self._open: dict[Path, _OpenSegment] = {}  # the latest used last
 
     @property
     def source(self) -> Source:
-        """The name of the log, its epoch and partition. Raises LogUnavailable if there was never a log."""
+        """The name of the log, the epoch of the log, and the partition.
+
+        Raises LogUnavailable if there was never a log.
+        """
         count = None if self._segments() else read_count_file(self._folder)
         epoch = count.epoch if count else self._query_newest_segment(lambda _, header: header.epoch)
         return self.in_epoch(epoch)
@@ -143,7 +150,10 @@ class SqliteLogReader:
         return Source("local", epoch, PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records after `after`, at most `limit` and about `max_bytes`. A gap may precede the first."""
+        """Return the records after sequence `after`: at most `limit`, and about `max_bytes` of bodies.
+
+        The sequence of the first record is larger than `after` + 1 if the log has lost records.
+        """
         found: list[LoggedRecord] = []
         size = 0
         for path in self._segments_after(after):
@@ -155,7 +165,7 @@ class SqliteLogReader:
         return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, exclusive, at most `limit` and about `max_bytes`."""
+        """Return the records between two sequences, exclusive: at most `limit`, and about `max_bytes` of bodies."""
         found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
@@ -165,16 +175,16 @@ class SqliteLogReader:
         return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return one record, or None."""
+        """Return the record with this sequence, or None if the log does not have it."""
         return next(iter(self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1)), None)
 
     def acknowledged(self) -> int:
-        """Return the newest acknowledged sequence of this epoch from the count file; 0 without one."""
+        """Return the newest acknowledged sequence of this epoch by the count file; 0 if that has another epoch."""
         count = read_count_file(self._folder)
         return count.sequence if count and count.epoch == self.source.epoch else 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
-        """List the ranges (first, last) after `passed` that an epoch acknowledged and no segment has."""
+        """List the ranges (first, last) of sequences after `passed` that were acknowledged but are in no segment."""
         count = read_count_file(self._folder)  # read first, so that records appended meanwhile do not count as missing
         if count and count.epoch == life.epoch:
             acknowledged = max(acknowledged, count.sequence)
@@ -210,7 +220,7 @@ class SqliteLogReader:
         return sum(filter(None, found))
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first event from `sequence` on was received (us, UTC), or None."""
+        """Return when the first event with this or a later sequence was received (us, UTC); None if there is none."""
         paths = self._segments_after(sequence - 1)
         found = (
             self._query_segment(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths
@@ -252,7 +262,10 @@ class SqliteLogReader:
         return [path for path, end in zip(files, [*lasts, None], strict=True) if end is None or end > after]
 
     def _stored_ranges(self, after: int) -> list[tuple[int, int]]:
-        """List the ranges (first, last) of stored records after `after`. A segment has no holes, it has one writer."""
+        """List the range (first, last) of the stored records of each segment that may have records after `after`.
+
+        Within a segment no sequence is missing, because it has a single writer.
+        """
         found = [
             self._query_segment(path, lambda connection, _: first_and_last_sequence(connection))
             for path in self._segments_after(after)
@@ -271,7 +284,7 @@ class SqliteLogReader:
         return LogMissing(f"There is no event log at {self._folder} yet. Start `headwater up` with this data folder.")
 
     def _query_segment(self, path: Path, query: Callable[[sqlite3.Connection, SegmentHeader], T]) -> T | None:
-        """Query one segment; None if retention deleted it, or its creation is not complete."""
+        """Query one segment. Returns None if retention deleted the segment, or if its creation is not complete."""
         try:
             opened = self._already_open_segment(path) or self._open_segment(path)
             return query(opened.connection, opened.header) if opened else None
@@ -312,7 +325,7 @@ class SqliteLogReader:
 
 
 class _SegmentRead(NamedTuple):
-    """A read of one segment: at most `limit` records after `after`, and about `max_bytes` of bodies."""
+    """A read of one segment: at most `limit` records after sequence `after`, and about `max_bytes` of bodies."""
 
     path: Path
     after: int
@@ -322,7 +335,8 @@ class _SegmentRead(NamedTuple):
     def read_records(self, connection: sqlite3.Connection, header: SegmentHeader) -> list[LoggedRecord]:
         """Read up to the first damaged record. Raises LogUnavailable if the first record is damaged.
 
-        A missing record was deleted, or its pages are damaged; then the pages are checked.
+        If a sequence is missing, the record was deleted or its pages are damaged. Therefore the pages are checked in
+        this case.
         """
         found: list[LoggedRecord] = []
         following = max(self.after + 1, header.first_sequence)

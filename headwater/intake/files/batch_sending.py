@@ -1,4 +1,4 @@
-"""Sends batches of events to a receiver until it answers, and interprets the answers."""
+"""Sends batches of events to a receiver, repeats them until the receiver answers, and interprets the answers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,10 @@ _LONGEST_PAUSE_S = 30.0
 _LONGEST_ASKED_S = 300.0
 
 Ask = Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]
-"""Sends a request to a receiver: method, path, body, headers besides the key. Raises Retry if no answer came."""
+"""A function that sends a request to a receiver. Its parameters are method, path, body, and headers except the key.
+
+It raises Retry if no answer came.
+"""
 
 
 class BatchSender:
@@ -39,8 +42,9 @@ class BatchSender:
     ) -> None:
         """Set up a sender that has sent nothing yet.
 
-        patience_s: how long to send a batch again if it gets no answer, once the receiver has answered any request;
-        on_failure: called with the reason before each new attempt.
+        ask: sends a request. patience_s: seconds for which a batch without an answer is sent again. This applies only
+        after the receiver has answered any request; before, the first failure is raised, unless `patience_s` is
+        infinite. wait: sleeps for a number of seconds. on_failure: called with the reason before each new attempt.
         """
         self._ask = ask
         self._patience_s = patience_s
@@ -49,9 +53,10 @@ class BatchSender:
         self._has_answered = patience_s == float("inf")
 
     def send(self, bodies: Sequence[bytes]) -> dict[int, str]:
-        """Send at most `BATCH` events of at most `BATCH_BYTES`; return the reason of each refused event, by index.
+        """Send events, and return a mapping from the index of each refused event to the reason.
 
-        Raises Retry if no answer came in time (some events may have been accepted), WrongSetting for a wrong key.
+        bodies: at most `BATCH` events of at most `BATCH_BYTES` in total. Raises Retry if no answer came in time,
+        although the receiver may have accepted some events. Raises WrongSetting for a wrong key.
         """
         if not bodies:
             return {}
@@ -67,12 +72,15 @@ class BatchSender:
         return earlier | {middle + index: reason for index, reason in later.items()}
 
     def send_rejected_line(self, body: bytes, file: str, line: int) -> str | None:
-        """Send a line of a file that is not an event, for table `rejected`. Return the reason if it was refused."""
+        """Send a line of a file that is not an event, so that it is stored in table `rejected`.
+
+        Returns None if the receiver accepted the line, or else the reason of the refusal.
+        """
         answer = self._post_with_retries(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
         return None if answer.status == 200 else str(_decode_answer(answer)["error"])
 
     def _post_with_retries(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Post until the receiver gives an answer about the body itself."""
+        """Send a request until the receiver returns an answer about the body, and not a temporary error."""
         deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
         while True:
             try:
@@ -96,7 +104,10 @@ class BatchSender:
 
 @contextmanager
 def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
-    """Open a connection to a running receiver, with the first request. Raises WrongSetting if `url` is not valid."""
+    """Yield a function that sends requests to a receiver. It connects at the first request.
+
+    Raises WrongSetting if `url` is not valid.
+    """
     address = server_address(url)
     own = {"content-type": "application/json", "user-agent": "headwater"}
     own |= {"authorization": f"Bearer {key}"} if key else {}
@@ -112,7 +123,10 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
 
 
 def _check_answer(answer: HttpAnswer) -> HttpAnswer:
-    """Return an answer about the body. Raises WrongSetting if the key is refused or no Headwater receiver answers."""
+    """Return the answer if it is about the body.
+
+    Raises WrongSetting if the receiver refuses the key, or if the server is not a Headwater receiver.
+    """
     if answer.status in (401, 403):
         problem = _decode_answer(answer)
         raise WrongSetting(f"{problem['error']} {problem.get('fix', '')} Give it with --key or HEADWATER_KEY.")

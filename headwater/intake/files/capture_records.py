@@ -1,4 +1,7 @@
-"""Records of Event Hubs Capture (Avro): from Headwater's own hub with its envelope, from other hubs without one."""
+"""Reads the records of Event Hubs Capture (Avro).
+
+Records of Headwater's own hub have Headwater's properties. Records of other hubs are plain events.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,10 +18,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_capture_bodies(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterator[bytes | None]:
-    """Yield the body of each record, None for a note about refused requests, which is not an event.
+    """Yield the body of each record, or None for a note about refused requests, which is not an event.
 
-    If `claim` raises GiveUp, the large body is gone and its key is yielded instead; other errors of `claim` are passed
-    on. Raises EOFError if the file is damaged or incomplete.
+    claim: returns a large body by its key. If `claim` raises GiveUp, the large body no longer exists, and its key is
+    yielded instead. Other exceptions of `claim` are passed on. Raises EOFError if the file is damaged or incomplete.
     """
     with require_extra("azure"):
         import fastavro  # noqa: PLC0415 - an extra

@@ -1,4 +1,4 @@
-"""Finds out which acknowledged events are in bronze, from the receiver's freshness (over HTTP or in its process)."""
+"""Finds out which acknowledged events are in bronze, by the age of the oldest waiting event in the receiver's log."""
 
 import time
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from headwater.intake.files.batch_sending import Ask
 
 FRESHNESS = "/api/headwater/v1/freshness"
 _CLOCKS_US = 300 * 1_000_000
-"""Allowed difference between the clocks of log and API. It does not matter if no event waits in the log."""
+"""Allowed difference between the clocks of log and API (us). It has no effect if no event waits in the log."""
 
 
 def stored_in_bronze_before_us(log_age_s: Callable[[], float]) -> int:
-    """Return a time (us, this machine's clock): all events that were acknowledged before it are in bronze.
+    """Return a time before which every acknowledged event is in bronze (us, clock of this machine).
 
-    log_age_s: returns the age of the oldest event that waits in the log, 0 if none waits.
+    log_age_s: returns the age (seconds) of the oldest event that waits in the log, or 0 if no event waits.
     """
     asked_us = time.time_ns() // 1000
     age_s = log_age_s()
@@ -24,7 +24,10 @@ def stored_in_bronze_before_us(log_age_s: Callable[[], float]) -> int:
 
 
 def ask_log_age_s(ask: Ask) -> float:
-    """Ask a receiver for the age of the oldest event that waits in its log. Raises Retry, WrongSetting."""
+    """Request from a receiver the age (seconds) of the oldest event that waits in its log.
+
+    Raises Retry if no answer came, and WrongSetting if the answer does not contain the age.
+    """
     answer = ask("GET", FRESHNESS, None, {})
     try:
         return float(msgspec.json.decode(answer.body, type=dict[str, object])["log"])  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
-"""The formats in which transports write events into files. Reading continues where it ended the last time.
+"""The formats in which transports write events into files.
 
-In files of lines that position is a byte, so a growing file is read from there. In formats that are read as a whole
-(gzip, one document or array, Avro of Event Hubs Capture) it is a number of events.
+Reading continues at the position where it ended the last time. In files with one event per line, the position is a byte
+offset, so only the new part of a growing file is read. In formats that are read as a whole (gzip, one document or
+array, Avro of Event Hubs Capture), the position is a number of events.
 """
 
 import gzip
@@ -26,13 +27,14 @@ from headwater.intake.files.capture_records import AVRO, read_capture_bodies
 
 GZIP = b"\x1f\x8b"
 SCAN_LIMIT = 4096
-"""Bytes at the beginning of a file that decide its format."""
+"""Number of bytes at the beginning of a file by which its format is recognised."""
 
 
 class FilePlace(NamedTuple):
-    """Position at which reading continues: a number of bytes in `lines`, a number of events in other formats.
+    """A position in a file, at which reading continues.
 
-    form: the format, empty before anything was read; line: the number of the line before the position.
+    form: the format, empty before the first read. position: a byte offset if `form` is `lines`, otherwise a number of
+    events. line: number of the line before the position.
     """
 
     form: str = ""
@@ -41,9 +43,11 @@ class FilePlace(NamedTuple):
 
 
 class FileEvent(NamedTuple):
-    """One event of a file, the line it begins at (in Capture files the record), and the position after it.
+    """One event of a file.
 
-    text: empty if the event is too long to be read; whole: false for the incomplete end of a file.
+    text: the bytes of the event, empty if the event is too long to be read. line: number of the line at which the event
+    begins; in Capture files, number of the record. behind: the position after the event. whole: False for the
+    incomplete end of a file.
     """
 
     text: bytes
@@ -57,13 +61,17 @@ class UnknownFileFormat(Exception):
 
 
 GetClaim = Callable[[bytes], bytes]
-"""Returns a large body by its key. Capture files of Headwater's own hub contain such keys. Raises GiveUp, Retry."""
+"""A function that returns a large body by its key. Capture files of Headwater's own hub contain such keys.
+
+It raises GiveUp if the body does not exist, and Retry if it cannot be read now.
+"""
 
 
 def read_file_events(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[FileEvent]:
-    """Yield the events of a file after a position. At most the last piece is incomplete; its rest may still be written.
+    """Yield the events of a file after a position.
 
-    Raises NoEvents if the file is not text, gzip or Avro.
+    Only the last event may be incomplete, because a producer may still write the rest. claim: returns a large body by
+    its key. Raises UnknownFileFormat if the file is not text, gzip or Avro.
     """
     form = place.form or _detect_format(file)
     if form == "lines":
@@ -89,7 +97,11 @@ def _detect_format(file: BinaryIO) -> str:
 
 
 def _has_events_per_line(head: list[EventText]) -> bool:
-    """Decide by the first filled lines. A single one may be the first line of a document that is still written."""
+    """Whether a file has one event per line.
+
+    head: the first lines that are not blank, at most two. A single line that is not a JSON object may be the first line
+    of a document that is still being written.
+    """
     if len(head) == 1 and head[0].text is not None:
         return _is_object(head[0].text)
     return not head or has_an_event_per_line(head)
@@ -144,7 +156,10 @@ _READ: dict[str, Callable[[BinaryIO, GetClaim], Iterator[EventText]]] = {
 
 
 def _until_incomplete(pieces: Iterator[FileEvent], after: FilePlace) -> Iterator[FileEvent]:
-    """Pass pieces on. If the file breaks off, the last piece is incomplete and contains the reason."""
+    """Yield the events.
+
+    If the file ends too early, yield an incomplete last event with the error message as its text.
+    """
     try:
         for piece in pieces:
             yield piece

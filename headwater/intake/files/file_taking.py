@@ -1,7 +1,7 @@
-"""Ingests new events of files. A batch is acknowledged before the positions in its files are stored.
+"""Ingests new events of files. The receiver acknowledges a batch before the positions in the files are stored.
 
-Files grow, are renamed, truncated and rewritten, so a file is recognized by its first bytes and those before its
-position.
+Files grow, are renamed, truncated and rewritten. So a file is recognized by its first bytes, and by the bytes before
+the position to which it was read.
 """
 
 import time
@@ -20,7 +20,7 @@ from headwater.intake.files.sources.file_source import FileGone, FileSource, Fou
 from headwater.intake.files.taken_ledger import FilePosition, IngestLedger
 
 COMPARED = 512
-"""Bytes by which a file is recognized: at its beginning, and right before the position to which it was read."""
+"""Number of bytes by which a file is recognized: at its beginning, and before the position to which it was read."""
 
 
 def digest_of_bytes(text: bytes) -> bytes:
@@ -29,7 +29,10 @@ def digest_of_bytes(text: bytes) -> bytes:
 
 
 def find_file_position(ledger: IngestLedger, source: FileSource, found: FoundFile, file: BinaryIO) -> FilePosition:
-    """Return how far an opened file was ingested; the beginning for a file that is new or was rewritten."""
+    """Return how far an opened file was ingested.
+
+    If the file is new or was rewritten, return the position of its beginning.
+    """
     known = ledger.find(source.store, found.identity)
     if known and _is_continuation(known, found, file):
         return replace(known, path=found.printable_path, head=known.head or _read_head(found, file))
@@ -59,7 +62,10 @@ def _is_unchanged(known: FilePosition, found: FoundFile) -> bool:
 
 
 def _is_continuation(known: FilePosition, found: FoundFile, file: BinaryIO) -> bool:
-    """Return whether a file still contains what was read of it; except for lines and gzip, it must be unchanged."""
+    """Return whether a file still contains the part that was read before.
+
+    Files with lines and gzip files may have grown. Files of other formats must be unchanged.
+    """
     place = known.place
     if place.form == "lines":
         if found.size < place.position or not _has_same_beginning(known, found, file):
@@ -74,31 +80,39 @@ def _is_continuation(known: FilePosition, found: FoundFile, file: BinaryIO) -> b
 def _has_same_beginning(known: FilePosition, found: FoundFile, file: BinaryIO) -> bool:
     """Return whether the beginning of a file is unchanged.
 
-    If a file is rewritten while it is read, its position is one in the new file. A store with versions needs no check,
-    because a file is read in one version.
+    The check finds files that were rewritten while they were read, because their stored position belongs to the new
+    content. It is not needed for stores with versions, because all reads of a file use one version.
     """
     return bool(found.version) or not known.head or _read_head(found, file) == known.head
 
 
 TORN_US = 24 * 3600 * 1_000_000
-"""An incomplete end of a file is rejected if the file has not changed for this long, because it will stay so."""
+"""If a file has not changed for this time (us), its incomplete end is rejected, as no producer will complete it."""
 _SETTLED = 500_000
-"""Files that are recognized without reading the ledger; about 70 bytes each."""
+"""Maximum number of files that are recognized as unchanged without reading the ledger.
+
+Each needs about 70 bytes of memory.
+"""
 MOST_REJECTED = 1000
-"""Lines of one file that are not events, after which the rest is not read: the file contains something else."""
+"""Maximum number of lines in a file that are not events.
+
+Further lines are not read, because the file has other data.
+"""
 _REASONS = 20
 _SHOWN = 64 << 10
-"""Bytes that are sent of a rejected line. The whole line can be looked up in its file."""
+"""Maximum bytes of a rejected line that are sent to the receiver. The whole line can be looked up in its file."""
 
 
 @dataclass
 class IngestReport:
     """Counts of files and events, and the reasons why some were not ingested.
 
-    files: checked; unchanged: without new events; events: ingested; losses: those of them in which a transport reports
-    losses; rejected: lines that are not events, stored in table `rejected`; refused: not in the lake; waiting:
-    incomplete ends; unreadable: whole files; stopped: files that were not read to their end, because too many of their
-    lines are not events.
+    files: number of checked files. unchanged: files without new events. events: ingested events. losses: ingested
+    events in which a transport reports losses. rejected: lines that are not events, which are stored in table
+    `rejected`. refused: events and lines that the receiver refused, which are not in the lake. waiting: files with an
+    incomplete end. unreadable: files that could not be read at all. stopped: files that were not read to their end,
+    because too many lines are not events. deleted: deleted files. reasons: why events were not ingested. torn: a text
+    for each file with an incomplete end.
     """
 
     files: int = 0
@@ -115,19 +129,22 @@ class IngestReport:
     torn: list[str] = field(default_factory=list)
 
     def add_reason(self, reason: str) -> None:
-        """Add a reason, if there are not too many yet."""
+        """Add a reason, unless the report has too many reasons."""
         if len(self.reasons) < _REASONS and reason not in self.reasons:
             self.reasons.append(reason)
 
     def add_file_reason(self, reason: str) -> None:
-        """Add a reason that concerns a whole file; it replaces the last one if there are too many."""
+        """Add a reason that concerns a whole file at the beginning of the list.
+
+        If the list is full, the last reason is dropped.
+        """
         if reason not in self.reasons:
             self.reasons.insert(0, reason)
             del self.reasons[_REASONS:]
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all complete events are in the lake."""
+        """Whether all complete events are in the lake."""
         return not (self.rejected or self.refused or self.unreadable or self.stopped)
 
     def count_incomplete_file(self, known: FilePosition) -> None:
@@ -139,7 +156,7 @@ class IngestReport:
             )
 
     def begin_pass(self) -> None:
-        """Reset the counts that each pass over the files starts from zero."""
+        """Reset the counts that apply to one pass over the files."""
         self.files = self.unchanged = self.waiting = 0
         self.torn.clear()
 
@@ -152,7 +169,12 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class DeletionLimits:
-    """Which ingested files may be deleted: those acknowledged before both times, by this machine's clock (us)."""
+    """Limits for the deletion of ingested files.
+
+    A file may be deleted if its events were acknowledged before both times, which are by the clock of this machine
+    (us). rested_us: files stay for some time after their ingestion. in_bronze_us: every event that was acknowledged
+    before this time is in bronze.
+    """
 
     rested_us: int
     in_bronze_us: int
@@ -169,10 +191,11 @@ class FileIngester:
         on_batch: Callable[[IngestReport], None],
         max_rejected: int = MOST_REJECTED,
     ) -> None:
-        """Set up a taker that has read nothing yet.
+        """Create an ingester that has read nothing yet.
 
-        on_batch: called with the counts so far after each batch; max_rejected: lines of a file that are not events,
-        after which the rest of the file is not read.
+        ledger: stores how far each file was ingested. claim: returns a large body by its key. on_batch: called after
+        each batch with the counts so far. max_rejected: number of lines in a file that are not events, after which the
+        rest of the file is not read.
         """
         self._ledger = ledger
         self._sender = sender
@@ -193,9 +216,10 @@ class FileIngester:
         self._reached: dict[tuple[str, str], FilePosition] = {}
 
     def ingest(self, sources: Sequence[FileSource], since_us: int = 0, deletion: DeletionLimits | None = None) -> None:
-        """Ingest new events of files modified at or after a time; may be called again after a Retry or WrongSetting.
+        """Ingest new events of the files that were modified at or after a time (us since 1970, UTC).
 
-        An error of a deletion is raised after all files were ingested.
+        deletion: limits for deleting ingested files, or None to delete none. If a deletion fails, the error is raised
+        after all files were ingested. After a Retry or WrongSetting, the method may be called again.
         """
         self.done.begin_pass()
         self._undeletable = None
@@ -238,7 +262,10 @@ class FileIngester:
         self._settled.add(hash((source.store, found)))
 
     def _delete_file(self, source: FileSource, found: FoundFile) -> bool:
-        """Delete a file. If a deletion fails, no other is tried in this pass."""
+        """Delete a file, and return whether it was deleted.
+
+        After a deletion has failed, no other deletion is tried in the same pass.
+        """
         if self._undeletable:
             return False
         try:
@@ -284,7 +311,10 @@ class FileIngester:
         self._advance_position(replace(reached, ended=True))
 
     def _stop_reading_file(self, reached: FilePosition, rejected: int) -> None:
-        """Leave the rest of a file unread until it changes. It is not deleted, like files with refused events."""
+        """Leave the rest of a file unread until the file changes.
+
+        The file is marked like files with refused events, so that it is not deleted.
+        """
         self.done.stopped += 1
         self.done.add_file_reason(
             f"{reached.path}: {rejected:,} of its lines are not events, so it is not read after line "
@@ -294,7 +324,7 @@ class FileIngester:
         self._advance_position(replace(reached, ended=True, refused=True))
 
     def _add_to_batch(self, reached: FilePosition, piece: FileEvent) -> bool:
-        """Add a piece to the batch. Return whether it is an event."""
+        """Add a piece of a file to the batch. Return whether the piece is an event."""
         key = reached.store, reached.identity
         text = piece.text.strip()
         lost = loss_event(text)
@@ -313,14 +343,17 @@ class FileIngester:
         return is_event
 
     def _advance_position(self, reached: FilePosition) -> None:
-        """Note how far a file is read, and send the batch if it is full."""
+        """Record how far a file was read, and send the batch if it is full."""
         self._reached[reached.store, reached.identity] = reached
         count = max(len(self._events), len(self._bad), len(self._reached) // 2)
         if count >= BATCH or self._size >= BATCH_BYTES:
             self._send_batch()
 
     def _send_batch(self) -> None:
-        """Send the batch, then store the positions. After a kill in between it is sent again; the lake deduplicates."""
+        """Send the batch, then store the positions of its files.
+
+        If the process is killed between both steps, the batch is sent again, and the parser recognizes the duplicates.
+        """
         reach_failpoint("ingest.read")
         refused = self._sender.send(self._events)
         for index, reason in refused.items():

@@ -1,4 +1,4 @@
-"""Records how far each file was ingested, in one SQLite file for each receiver, so no event is sent to it twice."""
+"""Records how far each file was ingested, so that no event is sent twice. Each receiver has a separate SQLite file."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +21,13 @@ FORMAT = 1
 class FilePosition:
     """How far a file was ingested.
 
-    size, modified_us, version: as the file was listed then; ended: it was read up to its end or an incomplete end.
-    tail, tail_bytes: digest and length of the bytes right before the position; head: digest of its beginning.
-    refused: some of its events are not in the lake; taken_us: when the receiver last acknowledged some of its events,
-    by this machine's clock.
+    store, identity, path: which file this is; see `FoundFile`. size, modified_us, version: as in the listing before the
+    file was read.
+    place: the position to which the file was read. tail, tail_bytes: digest and length of the bytes directly before the
+    position. head: digest of the beginning of the file, empty if the file is short.
+    ended: the file was read to its end, or to an incomplete event at its end. torn: the end is an incomplete event.
+    refused: some events of the file are not in the lake. taken_us: when the receiver last acknowledged events of the
+    file (us, clock of this machine).
     """
 
     store: str
@@ -59,12 +62,16 @@ _COLUMNS += "ended, torn, refused, taken_us"
 
 
 class IngestLedger:
-    """The ledger. One process at a time has it open; the system releases the lock when the process ends."""
+    """The ledger of one receiver.
+
+    Only one process can have it open; the system releases the lock when the process ends.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open it, made if it is missing.
+        """Open the ledger, and create the file if it is missing.
 
-        Raises WrongSetting where another process holds it, or it is none, Retry while its disk takes nothing.
+        Raises WrongSetting if another process has the ledger open or the file is not a ledger, and Retry while the disk
+        cannot be written.
         """
         self.path = path
         try:
@@ -91,26 +98,29 @@ class IngestLedger:
             raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
 
     def find(self, store: str, identity: str) -> FilePosition | None:
-        """Return how far a file was ingested."""
+        """Return how far a file was ingested, or None if the ledger does not contain the file."""
         query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
         with self._disk_errors():
             return next(map(_from_row, self._file.execute(query, (store, identity))), None)
 
     def find_by_beginning(self, store: str, head: bytes) -> list[FilePosition]:
-        """Return how far files of lines with the same beginning were ingested: the file may be one of them, renamed."""
+        """Return the positions of at most ten files with lines that have the same beginning.
+
+        The caller uses them to recognize a renamed file. head: digest of the beginning.
+        """
         where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
         with self._disk_errors():
             return [*map(_from_row, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
     def store_positions(self, positions: Iterable[FilePosition]) -> None:
-        """Store how far files were ingested, all or none. Raises Retry if the disk cannot be written."""
+        """Store positions of files in one transaction. Raises Retry if the disk cannot be written."""
         marks = ",".join("?" * _COLUMNS.count(",") + "?")
         with self._disk_errors(), self._file:
             self._file.execute("BEGIN")
             self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_to_row, positions))
 
     def delete_position(self, taken: FilePosition) -> None:
-        """Forget a file that no longer exists."""
+        """Delete the position of a file that no longer exists."""
         with self._disk_errors():
             self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
 
@@ -143,7 +153,10 @@ class IngestLedger:
 
 
 def ledger_path(state: Path, receiver: str) -> Path:
-    """Return the path of a receiver's ledger: its host name and a digest of its address."""
+    """Return the path of a receiver's ledger.
+
+    state: the folder of ledgers. The file name contains the host name of the receiver and a digest of its URL.
+    """
     name = urlsplit(receiver).netloc.rpartition("@")[2].replace(":", "-") or "receiver"
     return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
 

@@ -44,9 +44,13 @@ _DATA_FAULTS = (
 
 @dataclass(slots=True)
 class BronzeBatch:
-    """Rows that are ready to commit. `rejected` and `lost` count records, not rows.
+    """Rows that are ready to commit.
 
-    begun: the namespace in which each run of a scoped key began.
+    last: sequence of the last record. received_us: when the last record was received (us, UTC). rejected, lost: numbers
+    of records (not rows) that are rejected, or that the log lost.
+    rows: maps each table to its rows, each with the sequence of its record. ids: the event ids, in order. hashes: the
+    keys of facets and shapes that are stored for the first time. begun: maps each run of a scoped key to the job
+    namespace in which the run began.
     """
 
     last: int
@@ -67,9 +71,10 @@ class BronzeBatch:
 class ParserContext:
     """The state of the lake before a batch.
 
-    ids: recently stored events; hashes: facets whose rows are stored; decided: sequences that an interrupted attempt
-    has already stored (see `Bronze.stored_sequences`); sparse: gaps in sequence numbers are expected and not noted;
-    run_namespaces: looks up in which namespace runs began.
+    watermark: the newest sequence in the lake. ids: ids of recently stored events. hashes: keys of facets and shapes
+    that have rows in the lake. decided: sequences that an interrupted attempt has already stored (see
+    `Bronze.stored_sequences`). sparse: whether gaps in sequence numbers are expected; then they are not recorded.
+    run_namespaces: looks up the namespaces in which runs began.
     """
 
     watermark: int
@@ -83,9 +88,9 @@ class ParserContext:
 def build_batch(
     source: Source, records: Sequence[LoggedRecord], context: ParserContext, reader: EventReader, claims: ClaimReader
 ) -> BronzeBatch:
-    """Convert records to rows. Missing sequence numbers become gaps or holes.
+    """Convert records to rows. Missing sequence numbers become rows for gaps or holes.
 
-    records: in order, all after the watermark.
+    records: records after the watermark, in order; at least one.
     """
     batch = BronzeBatch(records[-1].sequence, records[-1].received_us)
     _add_gaps(batch, source, () if context.sparse else records, context.watermark)
@@ -109,7 +114,12 @@ def process_bisecting(
     process: Callable[[Sequence[LoggedRecord], int], None],
     reject: Callable[[LoggedRecord, int, InvalidEvent], None],
 ) -> None:
-    """Process records after a watermark. On an error of the data, halve the records until only bad ones fail."""
+    """Process records, and reject only the records that cause errors.
+
+    If processing fails because of the data, the records are split in halves, which are processed separately. A single
+    record that fails is rejected. process: receives records and the sequence before them. reject: receives a record,
+    the sequence before it, and the error.
+    """
     try:
         process(records, watermark)
     except _DATA_FAULTS as error:
@@ -125,7 +135,7 @@ def process_bisecting(
 
 
 def build_gap_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
-    """Build a batch that records everything after the watermark up to `tail` as one gap."""
+    """Build a batch that records the sequences after the watermark up to `tail` as one gap."""
     now = time.time_ns() // 1000
     batch = BronzeBatch(tail, now)
     position = Position(source, watermark + 1, now)
@@ -134,7 +144,10 @@ def build_gap_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
 
 
 def build_rejection_batch(source: Source, record: LoggedRecord, watermark: int, error: InvalidEvent) -> BronzeBatch:
-    """Build a batch that rejects one record."""
+    """Build a batch that stores one record as rejected, with the gap before it.
+
+    watermark: the newest sequence in the lake.
+    """
     batch = BronzeBatch(record.sequence, record.received_us)
     _add_gaps(batch, source, [record], watermark)
     _add_rejection(batch, _position(source, record), record, error)
@@ -154,7 +167,10 @@ def _add_gap(batch: BronzeBatch, position: Position, last: int) -> None:
 
 
 def rejected_body_text(body: bytes) -> str:
-    """Return a rejected body as text without secrets, whatever its bytes are; empty if that takes too long."""
+    """Return a rejected body as text without secrets. The body may have any bytes.
+
+    Returns an empty text if the redaction exceeds the CPU budget.
+    """
     try:
         return _redacted_text(body, CpuBudget())[:MAX_REJECTED_BODY]
     except InvalidEvent:
@@ -184,7 +200,10 @@ def _add_outcome(
 
 
 def _add_contents(batch: BronzeBatch, sequence: int, event: Event, context: ParserContext) -> None:
-    """Add the rows of an event's new facets. If its shape is stored, only run facets can be new."""
+    """Add the rows of facets that are not stored yet, and of a new shape.
+
+    If the shape of the event is stored already, only its run facets can be new.
+    """
     shape = stored_key(SHAPES.name, event.shape)
     known = shape in context.hashes or shape in batch.hashes
     for content in event.run_contents if known else event.contents:

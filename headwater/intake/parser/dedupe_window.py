@@ -8,10 +8,13 @@ MAX_AGE_US = 2 * 24 * 3600 * 1_000_000
 
 
 class DedupeWindow:
-    """Up to a million ids of the last two days, about 130 bytes each. Drops whole batches, oldest first."""
+    """Up to a million event ids of the last two days, which need about 130 bytes each.
+
+    Drops whole batches, oldest first.
+    """
 
     def __init__(self, ids: Iterable[tuple[int, bytes]] = ()):
-        """Load ids with the time each was received (us), oldest first."""
+        """ids: pairs (time of receipt in us, event id), oldest first."""
         self._ids: set[bytes] = set()
         self._batches: deque[tuple[int, list[bytes]]] = deque()
         for received_us, event_id in ids:
@@ -27,7 +30,10 @@ class DedupeWindow:
         return len(self._ids)
 
     def add(self, received_us: int, ids: list[bytes]) -> None:
-        """Add a committed batch, and drop batches beyond the limits."""
+        """Add the ids of a committed batch, and drop batches that exceed the limits.
+
+        received_us: when the last record of the batch was received (us).
+        """
         if ids:
             self._batches.append((received_us, ids))
             self._ids.update(ids)

@@ -10,7 +10,7 @@ from headwater.lake.ownership import changed_log_error, check_epoch
 
 
 def check_log_belongs_to_lake(readers: Sequence[LogReader], bronze: Bronze) -> None:
-    """Check that the log that fed the lake exists and is this one; then close the readers.
+    """Check that the log exists and is the log from which the lake was filled; then close the readers.
 
     Raises WrongSetting if log and lake do not belong together; LogUnavailable or LakeUnavailable if the check is not
     possible now.
@@ -28,8 +28,8 @@ def check_log_belongs_to_lake(readers: Sequence[LogReader], bronze: Bronze) -> N
 def check_log_matches(readers: Sequence[LogReader], bronze: Bronze) -> None:
     """Raise WrongSetting unless each partition has the lake's epoch, reaches the watermark and has its record.
 
-    The record matters because a log that was restored from a backup and then written to has the same epoch and may be
-    as long, but contains other records.
+    The record at the watermark must be compared, too. A log that was restored from a backup and then written to has the
+    same epoch and may be as long, but contains other records.
     """
     properties, passed = bronze.properties(), bronze.watermarks([reader.source for reader in readers])
     tails = call_all_readers(readers, lambda reader: reader.tail())
@@ -48,7 +48,10 @@ def check_log_matches(readers: Sequence[LogReader], bronze: Bronze) -> None:
 
 
 def _is_same_record(record: LoggedRecord, stored: StoredRecord) -> bool:
-    """Compare time and run id. The event id is not compared, because it may change with a release's redaction rules."""
+    """Whether a record of the log and a stored record have the same time of receipt and run id.
+
+    The event id is not compared, because new redaction rules of a release may change it.
+    """
     if record.received_us != stored.received_us:
         return False
     if stored.run_id is None or record.kind is not RecordKind.EVENT:

@@ -39,14 +39,18 @@ GAP = (
 
 
 class PartitionParser:
-    """Moves one partition of a log into bronze. Two parsers on one partition are safe, but do the work twice."""
+    """Moves the records of one log partition to bronze.
+
+    Two parsers of one partition are safe, but do the work twice.
+    """
 
     def __init__(
         self, reader: LogReader, bronze: Bronze, claims: Claims, owner: str, record_cpu_s: float = RECORD_CPU_S
     ):
-        """Create missing tables, and check that they belong to this log.
+        """Create missing tables, and check that lake and log belong together.
 
-        record_cpu_s: maximum CPU time for one record; slower records are rejected as `too_slow`.
+        owner: name of the route that writes the lake. record_cpu_s: maximum CPU seconds for one record; slower records
+        are rejected as `too_slow`.
         Raises WrongSetting if another route owns the lake, or if the log was deleted or restored from a backup.
         """
         self._reader = reader
@@ -60,7 +64,7 @@ class PartitionParser:
         self._settled = SettledAttempts(0, {}, is_sure=False)
         self._begun = RunNamespaces(bronze.run_namespaces)
         self.committed = _UNKNOWN
-        """The newest sequence in the lake, as this process last committed or read it."""
+        """The newest sequence in the lake, as this process last committed or read it; -1 if it must be read again."""
         self._done = _DeliveryCounts()
         self.filled = False
         """Whether the last step filled a batch, so that more records are probably waiting."""
@@ -75,7 +79,7 @@ class PartitionParser:
     def commit_next(self, limit: int = BATCH_RECORDS) -> int:
         """Commit at most `limit` records. Returns their number, 0 if there are none.
 
-        Raises LogUnavailable or LakeUnavailable; the next call starts again at the watermark.
+        Raises LogUnavailable or LakeUnavailable. The next call starts again at the watermark of the lake.
         """
         watermark = self._start_from_watermark()
         if self._reader.source != self._source:
@@ -90,7 +94,10 @@ class PartitionParser:
         return self._commit_records(fitting, watermark)
 
     def reject_next(self, error: InvalidEvent) -> int:
-        """Reject the next record without reading its body, because the body may kill the process."""
+        """Reject the next record without parsing its body, because parsing may kill the process.
+
+        Returns the number of records.
+        """
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=1, max_bytes=1)
         for record in records:
@@ -98,10 +105,10 @@ class PartitionParser:
         return len(records)
 
     def commit_delivery(self, delivered: Sequence[LoggedRecord]) -> int:
-        """Commit a batch that a trigger delivered. Skips committed records, and reads missing ones from the log.
+        """Commit a batch that a trigger delivered. Skips committed records, and reads missing records from the log.
 
-        Returns how many of the delivered records were new. Writes one log line (`REPORT`), which alerts of
-        deployments parse.
+        Returns how many of the delivered records were new. Writes one log line (`REPORT`), which alerts of deployments
+        parse.
         """
         self._done = _DeliveryCounts()
         watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
@@ -117,7 +124,7 @@ class PartitionParser:
         return len(taken)
 
     def _read_missing(self, after: int, until: int) -> list[LoggedRecord]:
-        """Read the records between the watermark and the next record; empty if the log has lost them (a gap)."""
+        """Read the records between two sequences, exclusive. The list is empty if the log has lost these records."""
         if until == after + 1:
             return []
         return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
@@ -130,7 +137,7 @@ class PartitionParser:
         return len(records)
 
     def _limit_batch_bytes(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
-        """Limit a batch to BATCH_BYTES of bodies, including claims."""
+        """Return the first records with at most BATCH_BYTES of bodies, including claims, but at least one record."""
         size = 0
         for count, record in enumerate(records):
             size += self._claims.size(record.body) if record.kind is RecordKind.CLAIM else len(record.body)
@@ -139,7 +146,7 @@ class PartitionParser:
         return records
 
     def _record_gap(self, watermark: int, tail: int) -> int:
-        """Record a gap up to `tail` for records that the log has lost."""
+        """Record the sequences after the watermark up to `tail` as a gap. Returns their number."""
         self._commit_batch(build_gap_batch(self._source, watermark, tail))
         return tail - watermark
 
@@ -172,7 +179,7 @@ class PartitionParser:
     def _start_from_watermark(self, received_us: int | None = None) -> int:
         """Return the watermark in the lake. Reloads the cached state if another process has moved the watermark.
 
-        received_us: when the next record was received; without it, the method reads it from the log.
+        received_us: when the next record was received (us). If it is None, the method reads the time from the log.
         """
         watermark = self._bronze.watermark(self._source)
         if watermark != self.committed or not self._settled.is_sure:
@@ -209,7 +216,7 @@ class _DeliveryCounts:
 
 
 def _up_to_first_gap(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
-    """Return the records up to the first missing sequence number."""
+    """Return the records before the first missing sequence number."""
     for count, record in enumerate(records):
         if record.sequence != records[0].sequence + count:
             return records[:count]

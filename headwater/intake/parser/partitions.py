@@ -1,4 +1,7 @@
-"""The log partitions of one process: keeps a parser for each between deliveries, and limits the commit rate."""
+"""The log partitions of one process.
+
+Keeps the parser of each partition between deliveries, and limits the commit rate.
+"""
 
 import logging
 import threading
@@ -23,14 +26,17 @@ _KILLS = InvalidEvent(
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The parser of one partition, and the number of attempts at its current batch."""
+    """One log partition with its reader and parser.
+
+    attempts: counts the attempts at the current batch, so that a batch that kills the process is split.
+    """
 
     reader: LogReader
     parser: PartitionParser
     attempts: UnfinishedAttempts
 
     def commit_next(self) -> int:
-        """Commit the next records of the log. Returns their number."""
+        """Commit the next records of the log, and return the number of records."""
         limit = self.attempts.begin_batch(self.parser.watermark())
         try:
             return self.parser.commit_next(limit) if limit else self.parser.reject_next(_KILLS)
@@ -38,7 +44,10 @@ class Partition:
             self.attempts.end_batch()
 
     def commit_delivery(self, delivered: Sequence[LoggedRecord]) -> None:
-        """Commit a delivery of a trigger, in smaller parts if a process has died at these records before."""
+        """Commit the records that a trigger delivered.
+
+        If a process has died at these records before, they are committed in smaller parts.
+        """
         while delivered:
             limit = self.attempts.begin_batch(self.parser.watermark())
             try:
@@ -52,20 +61,24 @@ class Partition:
 
 
 class WaitingPartitions(Protocol):
-    """Records which partitions wait and why, for health checks."""
+    """The interface that records for health checks which partitions wait, and why."""
 
     def record_trouble(self, error: Exception, partition: str = "") -> str:
-        """Record why a partition waits; return the reason."""
+        """Record why a partition waits, and return the reason as text."""
 
     def record_recovery(self, partition: str = "") -> None:
         """Record that a partition works again."""
 
 
 class Partitions:
-    """The partitions in a process of the Function App. Processes one delivery at a time."""
+    """The log partitions in a process of the Function App. Processes one delivery at a time."""
 
     def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, waiting: WaitingPartitions):
-        """flush_s: minimum time between the starts of two commits, over all partitions of the process."""
+        """open_partition: opens the partition with a name.
+
+        flush_s: minimum seconds between the starts of two commits, over all partitions of the process. waiting: records
+        which partitions wait.
+        """
         self._open_partition = open_partition
         self._flush_s = flush_s
         self._trouble = waiting
@@ -74,10 +87,11 @@ class Partitions:
         self._not_before = 0.0
 
     def commit_delivery(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
-        """Commit a delivery to the lake; the trigger may write its checkpoint afterwards.
+        """Commit the records of a delivery to the lake. After that, the trigger may write its checkpoint.
 
         Raises Retry or GiveUp, after a log line. Both must fail the trigger's invocation, so that the trigger repeats
-        the delivery until it succeeds. For GiveUp an operator has to act first. No event is skipped.
+        the delivery until it succeeds. After a GiveUp, the delivery can succeed only when an operator has acted. No
+        event is skipped.
         """
         with self._turn:
             time.sleep(max(0.0, self._not_before - time.monotonic()))
@@ -92,7 +106,7 @@ class Partitions:
                 raise
 
     def catch_up(self, name: str, older_than_s: float) -> int:
-        """Commit records that have waited in the log for too long. Returns their number.
+        """Commit the records that have waited in the log longer than `older_than_s`. Returns the number of records.
 
         A host that stops at the wrong moment may write the checkpoint of a failed delivery. The next delivery closes
         the gap, but an idle partition has no next delivery. Errors are logged; the next call tries again.
@@ -118,7 +132,10 @@ class Partitions:
         return self._open[name]
 
     def _close_after_error(self, name: str, error: Exception) -> None:
-        """Log the reason, and close the partition: the next call opens it again, because log and lake may change."""
+        """Log the error, and close the partition.
+
+        The next call opens the partition again, because log or lake may have been replaced until then.
+        """
         if partition := self._open.pop(name, None):
             partition.reader.close()
         level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING

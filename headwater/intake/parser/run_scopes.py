@@ -9,29 +9,39 @@ from headwater.intake.event_log import LoggedRecord
 
 MAX_RUNS = 100_000
 LOOK_BACK_US = 31 * 24 * 3600 * 1_000_000
-"""How far back to search runs whose ids contain no time. 1 M events cost 0.2 s of CPU; ids with a time cost 5 ms."""
+"""How far back to search for runs with ids that contain no time (us).
+
+Searching 1 M events costs 0.2 s of CPU. Runs with ids that contain a time (UUID version 7) cost 5 ms.
+"""
 
 NamespaceLookup = Callable[[Collection[str], int], Mapping[str, str]]
-"""Looks up where runs (lower-case ids) began. Second argument: when the batch was received (us)."""
+"""A function that looks up the job namespaces in which runs began.
+
+It receives lower-case run ids, and the time of receipt of the batch (us). It returns a mapping from run id to
+namespace, without unknown runs.
+"""
 
 Outcome = Event | InvalidEvent
 
 
 def find_no_runs(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
-    """Return no run, for an ingest that checks only facets."""
+    """Return an empty mapping, for ingestion that checks only facets."""
     return {}
 
 
 class RunNamespaces:
-    """Looks up in bronze in which namespaces runs began, with a cache. Reads nothing without scoped keys."""
+    """Looks up in bronze the job namespaces in which runs began, and caches them.
+
+    It is called only for runs of scoped keys.
+    """
 
     def __init__(self, look_up: Callable[[Collection[str], int | None], Mapping[str, str]]) -> None:
-        """look_up: `Bronze.run_namespaces`."""
+        """look_up: reads bronze, as `Bronze.run_namespaces` does."""
         self._look_up = look_up
         self._known: dict[str, str] = {}
 
     def __call__(self, runs: Collection[str], now_us: int) -> Mapping[str, str]:
-        """See `NamespaceLookup`."""
+        """Return the namespaces in which runs began, as `NamespaceLookup` describes."""
         unknown = [run for run in runs if run not in self._known]
         timed = [run for run in unknown if run[14] == "7"]
         others = [run for run in unknown if run[14] != "7"]
@@ -41,7 +51,7 @@ class RunNamespaces:
         return {run: self._known[run] for run in runs if run in self._known} | found
 
     def cache_namespaces(self, begun: Mapping[str, str]) -> None:
-        """Cache committed results: the first event of a run does not change."""
+        """Cache the namespaces of runs. Cached values stay valid, because the first event of a run does not change."""
         if len(self._known) + len(begun) > MAX_RUNS:
             self._known.clear()
         self._known |= begun
@@ -52,9 +62,9 @@ def apply_key_scopes(
 ) -> tuple[Sequence[Outcome], Mapping[str, str]]:
     """Replace events that exceed the scope of their key by an InvalidEvent (`scope`).
 
-    Also returns the job namespace of each run's first event, by run id.
-
-    The first received event begins a run, whatever its event time, because producers can forge event times.
+    Returns (outcomes in the order of `records`, mapping of run id to the job namespace of the run's first event).
+    records, found: the records, and the parsed event or error of each record. A run begins with the event that was
+    received first. Event times do not matter, because producers can forge them.
     """
     scopes = [scope_of(record.http) for record in records]
     if not any(scopes):
@@ -79,6 +89,9 @@ def apply_key_scopes(
 
 
 def _scoped_run_id(event: Outcome) -> str:
-    """Return the run id if other jobs could use it as well; empty if the job is part of the run's identity."""
+    """Return the lower-case run id of an event if it is a UUID, otherwise an empty text.
+
+    Events of several jobs can have the same UUID. Other run ids are unique only within a job, so they need no check.
+    """
     is_shared = isinstance(event, Event) and event.run_id and "run_id_not_uuid" not in event.flags
     return (event.run_id or "").lower() if isinstance(event, Event) and is_shared else ""

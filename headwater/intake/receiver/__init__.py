@@ -1,4 +1,7 @@
-"""The receiver: turns a posted request into records of the event log, and an answer. Independent of web frameworks."""
+"""The receiver: converts a posted request to records of the event log, and answers it.
+
+Independent of web frameworks.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +13,8 @@ import msgspec
 class Request:
     """A request from any web server.
 
-    headers: lower-case names, one value per name; body: bytes if the server has read it, else a stream.
+    headers: maps lower-case names to values, one value per name. query: the query string. body: the bytes if the server
+    has read the whole body, otherwise a stream of chunks.
     """
 
     method: str
@@ -29,7 +33,7 @@ class Answer:
 
 
 class Refusal(Exception):
-    """A request that gets a 4xx or 503 answer. Metrics and notes count it by its reason."""
+    """A request is refused with status 4xx or 503. Metrics and notes count refusals by `reason`."""
 
     def __init__(self, status: int, reason: str, problem: str, fix: str, field: str | None = None) -> None:
         super().__init__(f"{problem} {fix}")

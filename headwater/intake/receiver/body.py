@@ -1,4 +1,7 @@
-"""Reads request bodies, and limits their size while it inflates them: a gzip body is chunked, without a length."""
+"""Reads request bodies, and limits their size.
+
+The limit applies while a body is inflated, because gzip bodies are often chunked and have no Content-Length.
+"""
 
 import asyncio
 import zlib
@@ -12,10 +15,10 @@ _STEP = 1 << 20
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Refuse unsupported media types and content encodings (415).
+    """Raise Refusal (415) for an unsupported media type or content encoding.
 
-    Requests from web pages must declare JSON: then the browser sends a preflight request, which protects against
-    cross-site requests.
+    Requests from web pages must declare JSON. For JSON, the browser sends a preflight request first, which protects
+    against cross-site requests.
     """
     is_page = "origin" in headers or "sec-fetch-site" in headers
     _check_media_type(headers.get("content-type", ""), headers.get("content-encoding", ""), is_page=is_page)
@@ -24,7 +27,8 @@ def check_headers(headers: Mapping[str, str]) -> None:
 async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[bytes], max_bytes: int) -> bytes:
     """Read and inflate a body of at most `max_bytes` inflated bytes.
 
-    Raises Refusal: 413 as soon as it is known to be larger, 400 for a broken gzip stream.
+    Raises Refusal with status 413 as soon as the body is known to be larger, and with status 400 for an invalid gzip
+    stream.
     """
     if (len(body) if isinstance(body, bytes) else _content_length(headers)) > max_bytes:
         raise _too_large_refusal(max_bytes)
@@ -93,7 +97,10 @@ async def _inflate_chunks(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes
 
 
 def _inflate_step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
-    """Inflate at most `_STEP` bytes, so that a bomb never fills the memory. Returns them and the remaining input."""
+    """Inflate at most `_STEP` bytes, so that a decompression bomb cannot fill the memory.
+
+    Returns (inflated bytes, remaining compressed bytes).
+    """
     try:
         part = inflater.decompress(chunk, _STEP)
     except zlib.error as error:

@@ -21,10 +21,10 @@ _OTHER_ROUTES = (
 
 
 def resolve_path(path: str) -> str | None:
-    """Return ONE or BATCH if the path can only mean that; None for any other path.
+    """Return the API path, ONE or BATCH, that an inexact path can only mean; None for other paths.
 
-    Accepts doubled and trailing slashes, and a doubled API path, which results if a client appends it to a URL that
-    already has it. OpenLineage's Java client posts to `/` if its URL ends in a slash.
+    Accepts doubled and trailing slashes. Accepts a doubled API path, which results if a client appends the API path to
+    a URL that contains it. Accepts `/`, to which OpenLineage's Java client posts if its URL ends in a slash.
     """
     plain = "/" + "/".join(part for part in path.split("/") if part)
     for doubled in ("/api/v1/api/v1/", f"{ONE}/api/v1/"):
@@ -34,7 +34,7 @@ def resolve_path(path: str) -> str | None:
 
 
 def is_wrong_path(path: str, content_type: str) -> bool:
-    """Whether a POST is an event on a wrong path: it sends JSON, and the path belongs to no other API."""
+    """Whether a POST is an event on a wrong path. It must send JSON, and the path must belong to no other API."""
     media = content_type.partition(";")[0].strip().lower()
     if media != "application/json" and not media.endswith("+json"):
         return False

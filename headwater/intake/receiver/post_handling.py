@@ -1,7 +1,8 @@
 """Checks posted requests in the documented order, appends their events to the log, and acknowledges them.
 
-A 2xx answer means durable (promise P1). Overload and a failing log lead to 503 without Retry-After, because Java
-producers retry only 503 and 429, once, and Python producers never retry 429 (measured; docs/reference/api.md).
+A 2xx answer means that the events are durable (promise P1). If the log is overloaded or fails, the answer is 503
+without Retry-After: Java producers retry only 503 and 429, and only once, and Python producers never retry 429
+(measured; docs/reference/api.md).
 """
 
 import asyncio
@@ -29,7 +30,10 @@ from headwater.intake.receiver.refusals import CORRECTED, Refusals
 
 MAX_BATCH = 10_000
 NOTES_DEADLINE_S = 60.0
-"""Long, because no caller waits for notes, and a note that is sent twice is counted twice."""
+"""Timeout for appending notes (seconds).
+
+It is long because no caller waits for notes, and because a note that is appended twice is counted twice.
+"""
 LARGE = 1 << 20  # larger bodies are checked in a thread, so that they do not block small ones
 
 RECEIVED = Counter("headwater_events_acknowledged", "Events acknowledged with 2xx.")
@@ -51,14 +55,18 @@ _TAKEN_ALL = Answer(204)
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """max_body_bytes: of the inflated body; deadline_s: for the answer after the body has arrived."""
+    """Limits for a request.
+
+    max_body_bytes: maximum bytes of the inflated body. deadline_s: seconds until the answer, after the body has
+    arrived.
+    """
 
     max_body_bytes: int = 32 << 20
     deadline_s: float = 2.4
 
 
 class Receiver:
-    """Receives requests for one event log."""
+    """Handles requests that send events to one event log."""
 
     def __init__(
         self,
@@ -124,7 +132,7 @@ class Receiver:
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
     def handler_of_inexact_path(self, path: str, content_type: str) -> Callable[[Request], Awaitable[Answer]] | None:
-        """Return the handler of a POST to an inexact path; None if the path may belong to another API.
+        """Return the handler for a POST to an inexact path; None if the path may belong to another API.
 
         The handler accepts the event if the path can mean only one address, and refuses other paths with JSON.
         """
@@ -140,7 +148,10 @@ class Receiver:
         return refusal.answer()
 
     async def flush_refusals(self, *, is_last: bool = False) -> None:
-        """Append the collected notes to the log. If the log is unavailable, they stay for the next flush."""
+        """Append the collected notes to the log. If the log is unavailable, the notes are appended by the next flush.
+
+        is_last: whether the process is stopping.
+        """
         async with self._flushing:
             notes = self.refusals.take_notes(is_last=is_last)
             if notes:
@@ -229,7 +240,7 @@ def _split_items(body: bytes) -> list[bytes]:
 
 
 def _check_items(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
-    """Return the valid items with their log partition keys, and the refusals by index."""
+    """Return ([(valid item, log partition key)], {index of an invalid item: its refusal})."""
     good, bad = [], {}
     for index, item in enumerate(items):
         try:
@@ -265,7 +276,10 @@ def _request_metadata(request: Request, key: Caller) -> str:
 
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
-    """Encode the stored metadata of a request: label and scope of the caller, client, encoding; no credentials."""
+    """Encode the metadata that is stored with the events of a request, as JSON without credentials.
+
+    key: label of the caller. scope: the caller's scope, or None. origin: `FILE:LINE` of a line of a file, or empty.
+    """
     client = redact_text(user_agent)[:200]
     kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
     kept |= {"origin": origin} if origin else {}

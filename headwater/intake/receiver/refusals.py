@@ -1,4 +1,4 @@
-"""Counts refused requests by reason, and writes notes about them to the log: a few records per second at most."""
+"""Counts refused requests by reason, and collects notes about them for the log, with a limited number per flush."""
 
 import time
 from dataclasses import dataclass
@@ -40,7 +40,10 @@ _OTHER_PATHS = "other paths"
 
 
 class Refusals:
-    """Collects notes between two flushes. A killed process loses them, which loses no acknowledged event."""
+    """Collects notes between two flushes.
+
+    If the process is killed, the notes are lost, but no acknowledged event is.
+    """
 
     def __init__(self) -> None:
         """Create an empty collection."""
@@ -68,7 +71,10 @@ class Refusals:
         note.count += 1
 
     def add_wrong_path(self, refusal: Refusal, path: str, user_agent: str | None) -> None:
-        """Count a POST to a wrong path under its redacted path; under "other paths" once there are too many."""
+        """Count a POST to a wrong path.
+
+        The note has the path without secrets, or "other paths" if there are too many different paths.
+        """
         route = redact_text(path)[:100]
         now = time.monotonic()
         self._noted_paths = {name: at for name, at in self._noted_paths.items() if now - at < WRONG_PATH_S}
@@ -80,7 +86,7 @@ class Refusals:
         self.add(refusal, route, None, user_agent)
 
     def has_notes(self) -> bool:
-        """Whether notes are waiting, including those of wrong paths whose interval has not passed."""
+        """Whether there are notes, including notes about wrong paths that must wait for the end of their interval."""
         return bool(self._notes)
 
     def take_notes(self, *, is_last: bool = False) -> list[Record]:

@@ -8,15 +8,15 @@ from headwater.lineage.edges.facet_contents import SentEdge
 from headwater.lineage.edges.schema_columns import Path, parent_keys
 
 ALL_COLUMNS = "*"
-"""Placeholder for all columns of an output if none of them is known."""
+"""Placeholder for all columns of an output if no column of the output is known."""
 
 
 class LineColumns(NamedTuple):
-    """The keys of the columns that the lineage of an output names.
+    """The keys of the output columns that the lineage of an output names.
 
-    accounted_keys: columns with known sources, including those of `sourceless_keys`.
-    sourceless_keys: columns that are made of no column.
-    unclear_keys: columns that the lineage names without their sources.
+    accounted_keys: the columns for which the lineage is complete. They include the columns in `sourceless_keys`.
+    sourceless_keys: the columns that are made of no other column, for example literals.
+    unclear_keys: the columns that the lineage names without accounting for them.
     """
 
     accounted_keys: Collection[str]
@@ -27,7 +27,8 @@ class LineColumns(NamedTuple):
 class ColumnList(NamedTuple):
     """The keys of the columns that events list for a dataset.
 
-    top_level: those that are not nested in another column.
+    keys: all columns, including nested columns.
+    top_level: the columns that are not nested in another column.
     """
 
     keys: frozenset[str]
@@ -38,14 +39,18 @@ class ColumnList(NamedTuple):
         return ColumnList(self.keys | other.keys, self.top_level | other.top_level)
 
     def is_missing_any(self, keys: Collection[str]) -> bool:
-        """Tell whether the list lacks one of these columns, and also every struct around it and column nested in it."""
+        """Tell whether any of these columns is unrelated to the list.
+
+        A column is unrelated if the list contains neither the column nor a struct around it nor a column nested in it.
+        """
         return any(True for _ in self._unrelated_keys(keys, self.keys))
 
     def unaccounted_keys(self, columns: LineColumns) -> tuple[str, ...]:
-        """Return the columns of the list and of the lineage that are not accounted for, sorted.
+        """Return the keys of the columns that the lineage does not account for, sorted.
 
-        A struct is accounted for with a column that is nested in it, and a nested column with its struct. This does not
-        apply to a column that the lineage names without its sources.
+        The result contains columns of the list and all unclear columns of the lineage. If the lineage accounts for a
+        struct, it also accounts for the columns nested in the struct, and vice versa. If the list is empty, the result
+        is `ALL_COLUMNS`.
         """
         if not self.keys:
             return (ALL_COLUMNS,)
@@ -73,16 +78,17 @@ class ColumnList(NamedTuple):
 
 
 def _parents_innermost_first(key: str) -> Iterator[str]:
-    """Yield the structs that a column is nested in, the innermost first."""
+    """Yield the keys of the structs around a column, from the innermost to the outermost."""
     while (end := key.rfind(".")) >= 0:
         key = key[:end]
         yield key
 
 
 def _is_nested_in_any(key: str, others: Set[str], is_nested_by_struct: dict[str, bool]) -> bool:
-    """Tell whether a column is nested in one of `others`.
+    """Tell whether a column is nested in one of the columns in `others`.
 
-    is_nested_by_struct: cache of the answers for structs; many columns of a deep schema share their structs.
+    is_nested_by_struct: a cache that this function fills. It stores for each struct whether columns in the struct are
+    nested in one of `others`, because many columns of a deep schema share their structs.
     """
     undecided: list[str] = []
     answer = False
@@ -106,19 +112,21 @@ def classify_line_columns(
     is_proof: Callable[[SentEdge, int | None], bool],
     explained_keys: Set[str] = frozenset(),
 ) -> LineColumns:
-    """Divide the columns that lines of lineage lead to into accounted, empty and unclear ones.
+    """Divide the output columns of lineage lines into accounted, sourceless and unclear columns.
 
-    lines: with the time of their event in microseconds, or None if they follow from SQL.
+    lines: (line, time of its event in us) pairs. The time is None if the line follows from the SQL of the run.
     keys: the key of each output column, by its name as sent.
-    is_empty_sourceless: a column without inputs is made of no column. Lines from SQL always mean that.
-    is_proof: returns whether a line accounts for its column. Another line from SQL only names it. The column of a line
-    from a doubtful name is not accounted for by other lines either, unless it is among `explained_keys`.
+    is_empty_sourceless: whether a line without inputs means that its column is made of no column. Lines from SQL
+    without inputs always mean this.
+    is_proof: returns whether a line may account for its column. If it returns False for a line from SQL, the line only
+    names its column. If it returns False for a line from an event, the source of the line is doubtful. Then no other
+    line accounts for the column either, unless the column is in `explained_keys`.
     """
     fed_keys: set[str] = set()
     sourceless: set[str] = set()
     named_only: set[str] = set()
     doubted: set[str] = set()
-    of_wholes: set[str] = set()  # made of a job, or of a dataset without a column
+    of_wholes: set[str] = set()  # columns made of a job, or of a dataset without a source column
     for line, time_us in lines:
         if line.output_column is not None:
             if not is_proof(line, time_us):
@@ -132,15 +140,16 @@ def classify_line_columns(
 
 
 def is_exact_column_match(columns: Sequence[Path], fed_names: Iterable[str]) -> bool:
-    """Tell whether lineage gives inputs for exactly the columns that a schema lists, in the same spelling.
+    """Tell whether lineage gives inputs for exactly the top-level columns of a schema, in the same spelling.
 
-    This is true for most facets, and cheaper than comparing keys.
+    columns: the paths of the columns in the schema. fed_names: the output columns with inputs in the lineage, as sent.
+    Most facets match exactly, and this comparison is cheaper than a comparison of keys.
     """
     return bool(columns) and {path[0] for path in columns if len(path) == 1} == set(fed_names)
 
 
 def fed_columns(lines: Iterable[SentEdge]) -> set[str]:
-    """Return the output columns, as sent, for which a lineage facet gives an input column."""
+    """Return the output columns, as sent, for which the lines of a lineage facet give an input column."""
     return {
         line.output_column
         for line in lines
@@ -149,22 +158,22 @@ def fed_columns(lines: Iterable[SentEdge]) -> set[str]:
 
 
 def may_list_partial_columns(producer: str) -> bool:
-    """Tell whether the schemas of a producer may lack columns: dbt lists only documented columns."""
+    """Tell whether the schemas that a producer sends may lack columns. dbt lists only documented columns."""
     return "integration/dbt" in producer
 
 
 def is_declaration_producer(producer: str) -> bool:
-    """Tell whether a producer names all columns that a job writes, so that one without inputs is made of no column.
+    """Tell whether lineage of a producer names all columns that a job writes.
 
-    Only the files of `headwater declare` guarantee this.
+    In such lineage, a column without inputs is made of no column. Only `headwater declare` guarantees this.
     """
     return producer.startswith("urn:headwater:declare")
 
 
 def is_related(key: str, others: Set[str]) -> bool:
-    """Tell whether a column is among others, is nested in one of them, or has one of them nested in it.
+    """Tell whether `others` contains a column, a struct around the column, or a column that is nested in the column.
 
-    Only the dots in the keys decide about nesting.
+    The function derives nesting from the dots in the keys alone.
     """
     if key in others or not others.isdisjoint(parent_keys(key, frozenset())):
         return True

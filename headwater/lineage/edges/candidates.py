@@ -10,9 +10,11 @@ T = TypeVar("T")
 
 
 class JobOutput(NamedTuple):
-    """A job and one dataset that it writes; `output` is None if it reports no output.
+    """A job and one dataset that the job writes.
 
     layer: `observed`, `declared`, or `attempted` for reports of runs that did not complete.
+    job: the key of the job. For a DatasetEvent, it is a name with an empty namespace and the producer as its name.
+    output: the dataset; None if the run reports no output.
     """
 
     layer: str
@@ -21,21 +23,25 @@ class JobOutput(NamedTuple):
 
     @property
     def has_job(self) -> bool:
-        """Whether a job writes the output. A DatasetEvent has no job; `job` then contains its producer."""
+        """Whether a job writes the output. False for a DatasetEvent, because `job` then contains the producer."""
         return self.layer != "declared" or bool(self.job.namespace)
 
 
 class Candidate(NamedTuple, Generic[T]):
     """What one run reports about a job output.
 
-    time_us: the time of the run. Of runs with the same period and time, the one with the greater `tie` is newer.
-    started_us, last_us: the times of the run's first and last event.
-    weight: CARRIES (has column lineage), INFERRED (its SQL implies it), OPAQUE (has inputs only) or SILENT (has no
-    source, such as an ALTER).
-    rows_confirmed: the events show that rows were written.
-    write_kind: the kind of the write (`write_kinds`); a whole rewrite replaces the writes that ended before started_us.
-    period_us: the period of the run (rule 6.1), never later than its time.
-    lineage: identifies its edge set.
+    time_us: the time of the run (rule 6.1) in microseconds.
+    tie: a text that orders runs with the same period and time. The run with the greater text is newer.
+    execution: the key of the root run above the run, else of its parent run, else of the run itself.
+    started_us, last_us: the times of the first and the last event of the run in microseconds.
+    weight: what the run reports, one of `LINEAGE_WEIGHTS`. `REPORTED_LINEAGE`: the run reports column lineage.
+    `INFERRED_LINEAGE`: column lineage follows from the SQL of the run. `INPUTS_ONLY`: the run only reports inputs.
+    `NO_SOURCES`: the run reports no source, for example because it runs ALTER TABLE.
+    rows_confirmed: whether the events prove that the run wrote rows.
+    write_kind: the kind of the write, one of `write_kinds.WRITE_KINDS`. A whole rewrite replaces the rows of all writes
+    that ended before `started_us`.
+    period_us: the period of the run (rule 6.1) in microseconds. It is never later than `time_us`.
+    lineage: the lineage of the output, or a value that identifies it. Runs with equal values report the same.
     """
 
     time_us: int
@@ -52,7 +58,7 @@ class Candidate(NamedTuple, Generic[T]):
 
     @property
     def has_column_lineage(self) -> bool:
-        """Whether the run has column lineage for the output, reported or inferred."""
+        """Whether the run reports column lineage for the output, or its SQL implies column lineage."""
         return self.weight >= INFERRED_LINEAGE
 
 
@@ -63,7 +69,12 @@ NO_SOURCES, INPUTS_ONLY, INFERRED_LINEAGE, REPORTED_LINEAGE = LINEAGE_WEIGHTS = 
 
 
 class CountedCandidates(NamedTuple, Generic[T]):
-    """The candidates of a job output that count, and those of its newest execution, whatever these carry."""
+    """The candidates that count for a job output.
+
+    current: the candidates of the current execution (rule 6.2), and of the newest execution if it is a different one.
+    newest_execution: the candidates of the newest execution, even if they report no column lineage. For attempts, all
+    candidates that count are here, and `current` is empty.
+    """
 
     current: list[Candidate[T]]
     newest_execution: list[Candidate[T]]
@@ -72,10 +83,10 @@ class CountedCandidates(NamedTuple, Generic[T]):
 def select_counted_candidates(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> CountedCandidates[T]:
     """Return the candidates of a job output that count (rules 6.2 to 6.4, 6.10).
 
-    The newest execution with column lineage counts, else the newest execution. Executions that report column lineage
-    rank before those that only infer it. The newest execution always counts in addition, even if it carries nothing.
-    The newest declaration replaces the older ones, whatever it carries. Attempts do not replace each other; of attempts
-    that report the same, only the newest counts.
+    Observed runs: the newest execution with reported column lineage counts. If no execution reports column lineage, the
+    newest execution with inferred column lineage counts. The newest execution always counts, too.
+    Declarations: only the newest declaration counts, even if it reports nothing.
+    Attempts: all attempts count, but only the newest of several attempts with equal lineage.
     """
     if job_output.layer == ATTEMPTED:
         newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=candidate_order_key)}
@@ -103,6 +114,9 @@ def _candidates_of_newest_execution(
 
 
 CANDIDATE_ORDER = ("period_us", "time_us", "tie")
-"""The fields, also in tables, that order the candidates of a job output; the greatest is the newest."""
+"""The fields that order the candidates of a job output, and the table columns of the same names.
+
+The greatest candidate is the newest.
+"""
 
 candidate_order_key = attrgetter(*CANDIDATE_ORDER)

@@ -1,4 +1,4 @@
-"""Find the edge sets of all jobs for one dataset that count, and the opaque inputs that other runs explain."""
+"""Decide which edge sets of a dataset count, and which of their opaque inputs other runs explain (rules 4.7, 6)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,20 +18,21 @@ from headwater.lineage.runs.jobs import is_ctas_statement
 T = TypeVar("T")
 
 Candidates = Mapping[JobOutput, Sequence[Candidate[T]]]
-"""The candidates of all jobs that write one dataset, in all its generations."""
+"""The candidates of all jobs that write one dataset, by job output. They cover all generations of the dataset."""
 
 NameSet = frozenset[Name]
 
 
 class EdgeSet(NamedTuple, Generic[T]):
-    """One edge set of one job output, and how it counts.
+    """One edge set of one job output, and how the edge set counts.
 
-    is_live: it belongs to a current or newest execution in its generation.
-    is_latest: it belongs to the newest execution there.
-    is_live_across_generations: it belongs to a current or newest execution over all generations together.
-    If only earlier executions report it, all three are false, and the newest of these runs represents it.
-    explained_inputs: opaque inputs that other runs cover.
-    accounted_inputs: the explained inputs for which another run also shows what the output is made of.
+    is_live: a current or newest execution of the job, for this generation of the output, reports the edge set.
+    is_latest: the newest execution of the job, for this generation of the output, reports the edge set.
+    is_live_across_generations: a current or newest execution reports the edge set if all generations of the output are
+    taken together.
+    If only earlier executions report the edge set, these three values are False.
+    explained_inputs: the opaque inputs that other runs cover (rule 4.7).
+    accounted_inputs: the explained inputs for which another run also reports column lineage of the output.
     """
 
     lineage: T
@@ -43,20 +44,24 @@ class EdgeSet(NamedTuple, Generic[T]):
 
 
 class ReportedDatasets(NamedTuple):
-    """The datasets that runs cover as sources, and the outputs for which they carry column lineage (rule 4.4)."""
+    """What some runs report (rule 4.4).
+
+    covered_sources: the datasets with columns that are sources of an edge of these runs.
+    outputs_with_lineage: the outputs for which these runs report column lineage.
+    """
 
     covered_sources: NameSet
     outputs_with_lineage: NameSet
 
 
 class RelatedRuns(Protocol):
-    """Reports of related runs. A run is below another if a chain of parents leads to that run."""
+    """Access to the reports of related runs. Run A is below run B if a chain of parent runs leads from A to B."""
 
     def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
-        """Return the reports of the runs below a run."""
+        """Return what all runs below a run report."""
 
     def reports_of_execution(self, execution: str) -> ReportedDatasets:
-        """Return the reports of the runs of an execution."""
+        """Return what all runs of an execution report."""
 
 
 LineageLookup = Callable[[T], OutputLineage]
@@ -68,12 +73,14 @@ def resolve_edge_sets(
     related_runs: RelatedRuns,
     job_outputs: Iterable[JobOutput] | None = None,
 ) -> dict[JobOutput, list[EdgeSet[T]]]:
-    """Return the edge sets of one dataset, by job output, and how they count.
+    """Return the edge sets of one dataset by job output.
 
-    job_outputs: the job outputs to return; None for all. To return some, `candidates` needs all candidates of these
-    job outputs. It also needs two kinds of candidates that could count: those of the same jobs in other generations of
-    the dataset, and those of a statement's execution for the same output. If an edge set does not count, its newest
-    candidate is enough.
+    candidates: the candidates of the dataset.
+    lineage_of: returns the `OutputLineage` for the `lineage` of a candidate.
+    job_outputs: the job outputs to return; None for all. To return some job outputs, `candidates` must contain all
+    candidates of these job outputs. It must also contain two kinds of candidates that could count: candidates of the
+    same jobs for other generations of the dataset, and candidates of the same execution and output as a CREATE TABLE AS
+    SELECT statement. For an edge set that does not count, the newest candidate is enough.
     """
     explainer = _InputExplainer(lineage_of, related_runs)
     if (single := _single_candidate(candidates)) and (job_outputs is None or single[0] in job_outputs):
@@ -90,7 +97,7 @@ def resolve_edge_sets(
 
 
 def _single_candidate(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
-    """Return the only candidate, which counts in every way; None if there are several, or if it is of an attempt."""
+    """Return the only candidate with its job output; None if there are several, or if the only one is an attempt."""
     if len(candidates) != 1:
         return None
     job_output, own = next(iter(candidates.items()))
@@ -98,7 +105,7 @@ def _single_candidate(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T
 
 
 def _live_across_generations(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (job output, run key) of the candidates that count over all generations of the output together."""
+    """Return (job output, run key) of the candidates that count if all generations of the output are taken together."""
     over_generations: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
@@ -154,7 +161,10 @@ class _InputExplainer(Generic[T]):
     def explained_inputs(
         self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]
     ) -> tuple[NameSet, NameSet]:
-        """Return the explained opaque inputs, and those of them for which the output is explained, too."""
+        """Return (explained inputs, accounted inputs) of a candidate, as defined in `EdgeSet`.
+
+        candidates: the candidates of all jobs that write the same dataset.
+        """
         lineage = self._lineage_of(candidate.lineage)
         if lineage.job_feeds:
             return frozenset(), frozenset()
@@ -174,7 +184,11 @@ class _InputExplainer(Generic[T]):
     def _inputs_of_other_half(
         self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]
     ) -> NameSet:
-        """Return the inputs that the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
+        """Return the inputs that the writing run of a CREATE or REPLACE TABLE AS SELECT covers.
+
+        Spark reports such a statement as two runs: the statement, and the run that writes the rows with column lineage.
+        The result is empty if the candidate is not the run of a statement.
+        """
         if job_output.layer == ATTEMPTED or not is_ctas_statement(job_output.job):
             return frozenset()
         same = [
@@ -207,11 +221,13 @@ def _has_single_time(candidate: Candidate[T]) -> bool:
 def _is_writing_half_of(
     statement: Candidate[T], job_output: JobOutput, other: Candidate[T], statement_times_us: Sequence[int]
 ) -> bool:
-    """Tell whether a run is the other half of a statement, which reports the columns: it ended during the statement.
+    """Tell whether a run writes the rows of a statement.
 
-    statement_times_us: the times of the statements whose events all have the same time, sorted. For such a statement,
-    the name of the job decides. The other half belongs to the next statement at or after its newest event, else to the
-    last one.
+    The run belongs to the statement if its last event lies between the first and the last event of the statement.
+    If all events of the statement have the same time, the job name must show that the run writes rows. The run then
+    belongs to the first statement at or after the last event of the run, or else to the last statement.
+    statement: the candidate of the statement. job_output, other: the run that may write the rows.
+    statement_times_us: the times (us) of the statements of the execution with a single event time, sorted.
     """
     if not _has_single_time(statement):
         return statement.started_us <= other.last_us <= statement.last_us
@@ -221,16 +237,17 @@ def _is_writing_half_of(
 
 
 def is_writing_half(job: Name) -> bool:
-    """Tell whether the name of a job is that of the half of a statement that writes the rows."""
+    """Tell whether a job name shows that runs of the job write the rows of a CREATE or REPLACE TABLE AS SELECT."""
     return any(part.startswith(_WRITING_NODES) for part in job.name.split("."))
 
 
 def needed_candidates(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (job output, run key) of the candidates that `resolve_edge_sets` needs; the others make no difference.
+    """Return (job output, run key) of the candidates that `resolve_edge_sets` needs. Other candidates are not needed.
 
-    These are the candidates that count, the first and the last of those that report the same, and the whole rewrite of
-    each job that began last. If an execution has an opaque candidate or a statement among these, its halves and
-    statements are needed, too, because they may explain the opaque input or share its explanation.
+    These are the candidates that count, the first and the last candidate with the same lineage, and, for each kind of
+    rewrite, the candidate of each job output that began last. If one of these candidates has no column lineage or is a
+    CREATE TABLE AS SELECT statement, some other candidates of its execution may explain its inputs. They are the
+    statements, the writing runs, and the candidates with column lineage, and the result contains them, too.
     """
     counting = (select_counted_candidates(job_output, own) for job_output, own in candidates.items())
     found = _live_across_generations(candidates) | {
@@ -260,7 +277,7 @@ def needed_candidates(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
 
 
 def _first_and_last_candidates(candidates: Sequence[Candidate[T]]) -> Iterator[Candidate[T]]:
-    """Yield the first and the last of candidates that report the same, and the rewrite of each kind that began last."""
+    """Yield the first and last candidate with each lineage, and for each kind of rewrite the last to begin."""
     in_time = sorted(candidates, key=lambda each: (each.time_us, each.tie))
     for ordered in (in_time, reversed(in_time), sorted(candidates, key=candidate_order_key)):
         yield from {each.lineage: each for each in ordered}.values()
@@ -272,7 +289,7 @@ def _first_and_last_candidates(candidates: Sequence[Candidate[T]]) -> Iterator[C
 
 
 def reported_datasets(lineages: Iterable[OutputLineage]) -> ReportedDatasets:
-    """Return the datasets that this column lineage covers, and the outputs that it leads to."""
+    """Return the datasets that some column lineage covers, and the outputs to which the column lineage leads."""
     covered: set[Name] = set()
     carried: set[Name] = set()
     for lineage in lineages:

@@ -1,4 +1,7 @@
-"""The contents of schema, lineage and SQL facets by content hash; names in canonical form, columns as sent."""
+"""Store and read the contents of schema, lineage and SQL facets by content hash.
+
+The contents have dataset names in canonical form and column names as sent.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -14,7 +17,10 @@ CanonicalizeName = Callable[[str, str], Name]
 
 
 class Transformation(NamedTuple):
-    """The transformation of one edge, as the facet reports it."""
+    """The transformation of one edge, as the facet reports it.
+
+    is_direct: whether the edge is DIRECT; False for INDIRECT. subtype: for example IDENTITY or FILTER.
+    """
 
     is_direct: bool
     is_masked: bool
@@ -23,20 +29,21 @@ class Transformation(NamedTuple):
 
 
 OWN_JOB = Name("", "")
-"""Placeholder for a source or target of type JOB without a name: the job whose event carries the facet."""
+"""Placeholder for a source or target of type JOB without a name. It means the job of the event with the facet."""
 
 
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
-    target: the dataset that an entry of a `lineage` facet names; None for the dataset that carries the facet.
-    output_column: the output column; None for the whole target.
-    source: the input dataset; None if the facet gives none, or gives a job instead.
-    source_column: the input column; None for the whole source.
-    has_transformation: the line has a transformation, so its producer can report filters and joins (rule 9.2).
-    source_job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12);
-    `OWN_JOB` for the job of the event.
-    target_job: the name, as sent, of the job that the source feeds (rule 4.13); the line then has no target or output.
+    target: the dataset that an entry of a `lineage` facet names as target; None for the dataset with the facet.
+    output_column: the output column; None if the line concerns the whole target.
+    source: the input dataset; None if the facet gives no source, or gives a job as source.
+    source_column: the input column; None if the line concerns the whole source.
+    has_transformation: whether the line has a transformation. If so, the producer can report filters and joins (9.2).
+    source_job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12); `OWN_JOB` for the
+    job of the event; None without such a job.
+    target_job: the name, as sent, of the job that the source feeds (rule 4.13), or `OWN_JOB`; None without such a job.
+    A line with a target job has neither a target nor an output column.
     """
 
     target: Name | None
@@ -50,29 +57,32 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def has_source(self) -> bool:
-        """Whether a dataset or a job feeds the output."""
+        """Whether the line has a source, which is a dataset or a job."""
         return self.source is not None or self.source_job is not None
 
 
 MAX_SQL_CHARACTERS = 100_000
-"""Characters of the longest statement that is parsed. One more character is stored, to recognize longer ones."""
+"""The maximum length of SQL that Headwater parses.
+
+Stored SQL is cut to one more character, so that readers recognize longer SQL.
+"""
 
 
 class SentSql(Struct, frozen=True, gc=False, array_like=True):
-    """An `sql` facet: its query, and its dialect if it gives one."""
+    """The content of an `sql` facet. The dialect is None if the facet gives no dialect."""
 
     query: str
     dialect: str | None = None
 
 
 class FacetContents(Protocol):
-    """Storage of facets by content hash. An unknown hash raises KeyError; it never means a facet without edges."""
+    """Storage of facets by content hash. The methods that return a facet raise KeyError for an unknown hash."""
 
     def __contains__(self, content_hash: object) -> bool:
         """Tell whether a facet with this hash is stored."""
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Store the columns of a schema, nested ones after their parents."""
+        """Store the columns of a schema. The path of a nested column follows the path of its struct."""
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Store the lines of a lineage facet."""
@@ -81,7 +91,7 @@ class FacetContents(Protocol):
         """Return the lines of a lineage facet."""
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema, or of several joined lists (`joined_lists`)."""
+        """Return the columns of a schema, or of several schemas if the hash is a result of `join_schema_hashes`."""
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
         """Store an `sql` facet."""
@@ -91,7 +101,7 @@ class FacetContents(Protocol):
 
 
 class FacetContentsInMemory:
-    """Contents in dictionaries."""
+    """Stores the contents of facets in dictionaries; implements `FacetContents`."""
 
     def __init__(self) -> None:
         self._lineage: dict[str, Sequence[SentEdge]] = {}
@@ -114,7 +124,7 @@ class FacetContentsInMemory:
         return self._lineage[content_hash]
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema, or of several joined lists."""
+        """Return the columns of a schema, or of several schemas if the hash is a result of `join_schema_hashes`."""
         if is_joined_hash(content_hash):
             return join_column_lists([self.schema(each) for each in split_schema_hash(content_hash)])
         return self._schemas[content_hash]
@@ -129,12 +139,12 @@ class FacetContentsInMemory:
 
 
 def schema_paths(rows: Sequence[Row]) -> tuple[Path, ...]:
-    """Return the columns of a schema from its rows in the table `schemas`."""
+    """Return the paths of the columns of a schema, given the rows of the schema in the table `schemas`."""
     return tuple(tuple(row[2]) for row in rows)
 
 
 def parse_sql_facet(facet: bytes) -> SentSql:
-    """Parse the JSON of an `sql` facet. If it has no query, the query of the result is empty."""
+    """Parse the JSON of an `sql` facet. If the facet has no query, the query of the result is an empty text."""
     value = decode(facet)
     query, dialect = (value.get("query"), value.get("dialect")) if isinstance(value, dict) else (None, None)
     if not isinstance(query, str) or not query.strip():
@@ -143,9 +153,9 @@ def parse_sql_facet(facet: bytes) -> SentSql:
 
 
 def read_sent_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> tuple[SentEdge, ...]:
-    """Return the lines of a lineage facet from its rows in the table `column_lineage`.
+    """Return the lines of a lineage facet, given the rows of the facet in the table `column_lineage`.
 
-    Lines whose source is not a dataset (rule 11.1) are left out.
+    The result omits lines with internal files of Delta as their source (rule 11.1).
     """
     edges = tuple(_read_all_edges(rows, canonical_name))
     noise = {source for source in {edge.source for edge in edges} if source and is_delta_internal_file(source)}
@@ -181,14 +191,17 @@ def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> It
 
 
 def _job_name(namespace: str | None, name: str | None) -> Name:
-    """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives none."""
+    """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives no name."""
     return Name(namespace or "", name).cut if name else OWN_JOB
 
 
 def _transformation(
     kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool
 ) -> Transformation:
-    """Read a transformation, also from a facet older than 1-1-0, in which `type` was IDENTITY or MASKED."""
+    """Return the transformation of a row.
+
+    Facets before version 1-1-0 have IDENTITY or MASKED as their type.
+    """
     old = (kind or "").upper()
     if subtype is None and masking is None and old not in ("", "DIRECT", "INDIRECT"):
         known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
@@ -197,7 +210,7 @@ def _transformation(
 
 
 def _has_transformation(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
-    """Tell whether a line has a transformation; the `transformationType` of facets before 1-1-0 does not count."""
+    """Tell whether a row has a transformation. The `transformationType` of facets before 1-1-0 does not count."""
     return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
 
 
@@ -205,7 +218,7 @@ _DELTA_FILE_PREFIXES = ("delta_source_snapshot_", "delta_table_state_")
 
 
 def is_delta_internal_file(name: Name) -> bool:
-    """Tell whether a name is that of Delta's own files, which are not a dataset (rule 11.1)."""
+    """Tell whether a name denotes internal files of Delta, which are not a dataset (rule 11.1)."""
     last = name.name.rpartition("/")[2]
     return last == "_delta_log" or last.startswith(_DELTA_FILE_PREFIXES)
 
@@ -221,10 +234,13 @@ _METADATA_TABLE_COLUMNS = (
     frozenset(("record_count", "file_count", "position_delete_record_count")),  # partitions
     frozenset(("file_path", "pos", "delete_file_path")),  # position_deletes
 )
-"""Columns that identify the metadata tables of Iceberg 1.9: listeners report `t.snapshots` under the name `t`."""
+"""Columns that identify the metadata tables of Iceberg 1.9.
+
+Their names do not, because listeners report `t.snapshots` under the name `t`.
+"""
 
 
 def is_iceberg_metadata_table(columns: Sequence[Path]) -> bool:
-    """Tell whether columns are those of an Iceberg metadata table and not of the table itself (rule 11.4)."""
+    """Tell whether these columns belong to an Iceberg metadata table instead of the table itself (rule 11.4)."""
     names = {path[0] for path in columns}
     return any(known <= names for known in _METADATA_TABLE_COLUMNS)

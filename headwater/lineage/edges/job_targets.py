@@ -20,9 +20,8 @@ from headwater.lineage.runs.merged_run import Run, RunDataset
 class JobTargets:
     """Rule 4.13: the entries in a run's `lineage` facets that name a job as their target.
 
-    run: the run, with the datasets that feed its job as additional inputs.
-    lines: the lines of all entries with a job as target.
-    dataset_wide_edges: edges to the whole of each output from the columns that feed the run's own job.
+    run: the run. The datasets that feed the run's own job are added to its inputs.
+    lines: (line, time of its event in us) for each line of the entries with a job as target.
     opaque_inputs: the datasets that feed the run's own job.
     """
 
@@ -46,18 +45,21 @@ class JobTargets:
 
     @property
     def dataset_wide_edges(self) -> tuple[Edge, ...]:
-        """The edges from the columns that feed the run's own job."""
+        """The edges from the columns that feed the run's own job to the whole of each output."""
         return tuple(
             Edge(name, column, None, _JOB_TRANSFORMATION) for name, column in self._source_columns(self._own_job_lines)
         )
 
     def add_source_jobs(self, lineage: OutputLineage) -> OutputLineage:
-        """Add the jobs that feed the run's own job to the sources of an output."""
+        """Return the lineage of an output with the jobs that feed the run's own job as additional source jobs."""
         jobs = self._source_jobs(self._own_job_lines)
         return replace(lineage, source_jobs=tuple(sorted({*lineage.source_jobs, *jobs}))) if jobs else lineage
 
     def lineage_without_output(self) -> list[OutputLineage]:
-        """Return the lineage of a run without outputs. The datasets that feed jobs are opaque."""
+        """Return the lineage of a run without outputs, as a list with one item.
+
+        The datasets that feed jobs are opaque inputs. If the run is not a batch run, all inputs are opaque.
+        """
         read = tuple(sorted(self.run.inputs)) if not self.run.has_drops else ()
         found = self._lineage_of_jobs(self.lines)
         opaque = {*found.opaque_inputs, *(read if self.run.processing != "BATCH" else ())}
@@ -72,7 +74,10 @@ class JobTargets:
         ]
 
     def lineage_of_other_jobs(self) -> list[OutputLineage]:
-        """Return what a run with outputs reports about other jobs. Its outputs are not made of these sources."""
+        """Return what the run reports about the sources of other jobs, as a list of at most one item.
+
+        These sources feed the other jobs only; they do not feed the outputs of this run.
+        """
         return [self._lineage_of_jobs(self._other_job_lines)] if self._other_job_lines else []
 
     def _lineage_of_jobs(self, lines: Sequence[TimedLine]) -> OutputLineage:
@@ -98,7 +103,7 @@ class JobTargets:
         return {self._datasets_by_mention[line.source, at] for line, at in lines if line.source and at is not None}
 
     def _source_columns(self, lines: Iterable[TimedLine]) -> list[tuple[Name, str]]:
-        """Return (dataset, column key) of the columns that lines name as sources, sorted."""
+        """Return the source columns of some lines as (dataset, column key), sorted."""
         found = set()
         for line, at in lines:
             if line.source and line.source_column is not None and at is not None:
@@ -107,7 +112,10 @@ class JobTargets:
         return sorted(found)
 
     def _source_jobs(self, lines: Iterable[TimedLine]) -> tuple[Name, ...]:
-        """Return the jobs that lines name as sources, by their names as sent."""
+        """Return the source jobs of some lines, sorted.
+
+        The names are as sent, except that `OWN_JOB` becomes the canonical name of the run's job.
+        """
         own = self.run.job
         return tuple(
             sorted({own if line.source_job == OWN_JOB else line.source_job for line, _ in lines if line.source_job})

@@ -1,4 +1,4 @@
-"""Rule 12: follow edges between columns to the columns that are nested in them."""
+"""Rule 12: extend edges between two columns to the columns that are nested in the two columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -7,31 +7,33 @@ from headwater.lineage.edges.schema_columns import Columns, parent_keys
 from headwater.lineage.traversal.column_graph import Graph
 
 ColumnsOf = Callable[[int], Columns]
-"""Dataset number → its columns now (rule 12.7)."""
+"""(number of a dataset) → the present columns of the dataset (rule 12.7)"""
 
 CERTAIN, POSSIBLE, AS_STRUCT = 0, 1, 2
-"""How a step reaches a column.
+"""How a step along an edge reaches a column.
 
-CERTAIN: completely. POSSIBLE: perhaps, because the names do not decide. AS_STRUCT: as a struct around the reached
-column; its other columns are not reached.
+CERTAIN: the step reaches the whole column.
+POSSIBLE: the step may reach the column, because the names of nested columns do not decide.
+AS_STRUCT: the step reaches a column in this struct. It does not reach the other columns of the struct.
 """
 
 
 class StepTarget(NamedTuple):
-    """The node of a column that a step reaches, and how it does (`CERTAIN`, `POSSIBLE` or `AS_STRUCT`)."""
+    """The node of a column that a step reaches. `reach` is `CERTAIN`, `POSSIBLE` or `AS_STRUCT`."""
 
     node: int
     reach: int
 
 
 class Nesting:
-    """The nested columns of a graph, as they are known when this object is created.
+    """The nested columns of a graph, by the state of the graph when this object is created.
 
-    nested_datasets: the datasets that may have nested columns, also because a question names one.
+    nested_datasets: the numbers of the datasets that may have nested columns. This includes datasets for
+    which only a question names a nested column.
     """
 
     def __init__(self, graph: Graph, columns_of: ColumnsOf, nesting_datasets: Iterable[int]):
-        """nesting_datasets: the datasets whose lists nest columns."""
+        """nesting_datasets: the numbers of the datasets with nested columns in their column lists."""
         graph.nested.update(nesting_datasets)
         self.nested_datasets = graph.nested
         self._graph = graph
@@ -39,11 +41,14 @@ class Nesting:
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
     def dataset_of(self, node: int) -> int:
-        """Return the dataset number of a node; it is negative for the hub of dataset-wide edges."""
+        """Return the dataset number of a node. The number is negative if the node is the hub of dataset-wide edges."""
         return self._graph.dataset_of[node]
 
     def nodes_around(self, node: int) -> Iterator[tuple[int, str]]:
-        """Yield (node, rest of the path) for each column of the graph that this column is nested in."""
+        """Yield (node of the struct, rest of the path) for each struct in the graph around the column of a node.
+
+        The rest of the path leads from the struct to the column.
+        """
         dataset, key = self._graph.columns[node]
         if key is None or "." not in key:
             return
@@ -53,11 +58,14 @@ class Nesting:
                 yield found, key[len(parent) + 1 :]
 
     def struct_keys_around(self, dataset: int, key: str) -> list[str]:
-        """Return the keys of the structs that a column is nested in, the outermost first."""
+        """Return the keys of the structs around a column, from the outermost to the innermost."""
         return parent_keys(key, self.columns_of(dataset).top_level) if "." in key else []
 
     def nested_nodes(self, node: int) -> Mapping[str, int]:
-        """Return the nodes of the existing columns that are nested in this one, by the rest of their paths."""
+        """Return the nodes of the columns that are nested in the column of a node.
+
+        The keys are the rest of the path from the column of `node` to the nested column.
+        """
         dataset, key = self._graph.columns[node]
         if key is None or dataset < 0:
             return {}
@@ -65,7 +73,10 @@ class Nesting:
         return {rest: self._graph.get_or_add_node(dataset, whole) for rest, whole in found.items()}
 
     def forward_targets(self, node: int, target: int, *, is_direct: bool) -> Iterator[StepTarget]:
-        """Yield the columns that an edge from `node` to `target` reaches."""
+        """Yield the columns that an edge from `node` to `target` reaches.
+
+        is_direct: whether the edge is DIRECT.
+        """
         yield StepTarget(target, CERTAIN)
         inside = self.nested_nodes(target)
         if inside:
@@ -77,7 +88,10 @@ class Nesting:
     def forward_targets_of_nested(
         self, node: int, parent: int, rest: str, target: int, *, is_direct: bool
     ) -> Iterator[StepTarget]:
-        """Yield the columns that `node`, nested at `rest` in `parent`, reaches by an edge from `parent` to `target`."""
+        """Yield the columns that `node` reaches over an edge from `parent` to `target`.
+
+        The column of `node` is nested in the column of `parent`; `rest` is the path from `parent` to `node`.
+        """
         if not is_direct:
             yield from self.forward_targets(parent, target, is_direct=False)
             return
@@ -93,7 +107,7 @@ class Nesting:
             yield from (StepTarget(each, POSSIBLE) for at, each in inside.items() if at not in own)
 
     def backward_sources(self, node: int, source: int, *, is_direct: bool) -> Iterator[StepTarget]:
-        """Yield the columns that reach `node` by an edge from `source`; the inverse of `forward_targets`."""
+        """Yield the columns that reach `node` over an edge from `source`. This is the inverse of `forward_targets`."""
         yield StepTarget(source, CERTAIN)
         inside = self.nested_nodes(source)
         if inside:
@@ -103,7 +117,10 @@ class Nesting:
     def backward_sources_of_nested(
         self, node: int, parent: int, rest: str, source: int, *, is_direct: bool
     ) -> Iterator[StepTarget]:
-        """Yield the sources of `node`, nested at `rest` in `parent`, over an edge from `source` into `parent`."""
+        """Yield the columns that reach `node` over an edge from `source` to `parent`.
+
+        The column of `node` is nested in the column of `parent`; `rest` is the path from `parent` to `node`.
+        """
         inside = self.nested_nodes(source)
         if not is_direct:
             yield StepTarget(source, CERTAIN)
@@ -117,21 +134,24 @@ class Nesting:
             yield from (StepTarget(each, POSSIBLE) for at, each in inside.items() if at not in own or at in above)
 
     def add_nested_columns(self, nodes: set[int]) -> set[int]:
-        """Return columns with all columns that are nested in them."""
+        """Return the nodes of some columns and of all columns that are nested in these columns."""
         return nodes | {each for node in nodes for each in self.nested_nodes(node).values()}
 
     def counterparts_at_location(self, node: int, dataset: int) -> Iterator[StepTarget]:
-        """Yield the columns that may have the values of a column at another location of a moved name (rule 10.11).
+        """Yield the columns at another location of a moved name that may have the values of a column (rule 10.11).
 
-        Unlike `counterparts`, this does not fall back to the nearest struct.
+        node: the node of the column. dataset: the number of the dataset at the other location.
+        Unlike `counterparts`, this method does not fall back to the nearest struct.
         """
         return self.counterparts(node, dataset, may_use_struct=False)
 
     def counterparts(self, node: int, dataset: int, *, may_use_struct: bool = True) -> Iterator[StepTarget]:
         """Yield the counterparts of a column in another generation or location of its dataset.
 
-        These are the columns of the same name, by the spelling rules of either side, and the columns that are nested in
-        them only there. If there are none, and with `may_use_struct`, it is the nearest struct around the column.
+        node: the node of the column. dataset: the number of the other generation or location.
+        The counterparts are the columns of the same name, by the spelling rules of either dataset. The columns that are
+        nested in a counterpart but not in the column itself are possible counterparts.
+        may_use_struct: whether to yield the nearest struct around the column if there is no counterpart.
         """
         own, key = self._graph.columns[node]
         nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
@@ -175,5 +195,5 @@ class Nesting:
         return tree
 
     def _key_in_lineage(self, node: int) -> str | None:
-        """Return the key of a column that lineage names, None if only a question names it."""
+        """Return the key of the column of a node if lineage names the column; None if only a question names it."""
         return self._graph.columns[node].key if self._graph.is_in_lineage(node) else None

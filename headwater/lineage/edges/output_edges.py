@@ -24,19 +24,20 @@ from headwater.lineage.sql.inference import InferredLineage
 
 
 class OutputContext(NamedTuple):
-    """What is known about an output in addition to its lines.
+    """Facts about an output that its lines of lineage do not contain.
 
     additional_inputs: the inputs that feed the output in addition to the sources in its lines.
-    run_inputs: all inputs of the run, sorted. Outputs share these tuples.
-    metadata_keys: the keys of the columns of metadata tables that the run reads, by input.
-    is_empty_sourceless: a column that is named without inputs is made of no column.
-    sql: the SQL of the run, which may account for columns that the lines leave out.
-    has_all_columns: the lines name all columns that the run writes.
-    sql_keys: the keys of the columns that the SQL writes, if it was read completely and counts.
-    filter_edges: edges from columns that select the rows which the run reads (rule 4.11), or that feed its job (4.13).
-    doubtful_sources: names that the SQL explains; lines from them prove nothing.
-    unproven_line_ids: ids of lines from the SQL that also prove nothing.
-    has_run_inputs: the run reads something for any of its outputs.
+    run_inputs: all inputs of the run, sorted. All outputs of a run share the tuple.
+    metadata_keys: the keys of the columns of Iceberg metadata tables that the run reads, by input (rule 11.4).
+    is_empty_sourceless: whether a line without inputs means that its column is made of no column.
+    sql: the SQL of the run, which may account for columns that the lines leave out; None if the SQL must not be used.
+    has_all_columns: whether the lines name all columns that the run writes.
+    sql_keys: the keys of the columns that the SQL writes. It is empty unless the SQL was read completely and counts.
+    filter_edges: dataset-wide edges from columns that select the rows that the run reads (rule 4.11), or that feed the
+    job of the run (rule 4.13).
+    doubtful_sources: the sources in lines that the SQL explains differently. Lines with these sources prove nothing.
+    unproven_line_ids: the `id()` of each line from the SQL that proves nothing.
+    has_run_inputs: whether the run reads any dataset for any of its outputs.
     """
 
     additional_inputs: tuple[Name, ...]
@@ -52,14 +53,21 @@ class OutputContext(NamedTuple):
     has_run_inputs: bool = False
 
     def is_proof(self, line: SentEdge, time_us: int | None) -> bool:
-        """Tell whether a line may account for a column."""
+        """Tell whether a line may account for its output column.
+
+        time_us: the time of the event with the line; None if the line follows from the SQL of the run.
+        """
         return id(line) not in self.unproven_line_ids and (time_us is None or line.source not in self.doubtful_sources)
 
 
 def derive_lineage_of_output(
     run: Run, output: Name, lines: Sequence[TimedLine], context: OutputContext, rules: EdgeRules
 ) -> OutputLineage:
-    """Return the lineage of one output. If its lines leave columns unaccounted, the SQL of the run may add lines."""
+    """Return the lineage of one output.
+
+    lines: the lines of lineage that lead to the output. If they leave columns unaccounted, or if they have doubtful
+    sources, the function adds lines that follow from the SQL of the run.
+    """
     sent_edges = tuple(_derive_edges(run, output, lines, rules, context.doubtful_sources))
     edges = tuple(dict.fromkeys(sent_edges)) if len(sent_edges) > 1 else sent_edges
     named = dict.fromkeys(edge.source for edge in edges)
@@ -75,7 +83,7 @@ def derive_lineage_of_output(
     sent = dict.fromkeys(line.output_column for line, _ in lines)
     keys = {column: rules.column_key(output, column) for column in sent if column is not None}
     if len(sent_edges) == len(lines) and not context.doubtful_sources:
-        # Each line has a source, as in most facets, so the lines need not be read once more.
+        # Each line has a source column, as in most facets, so there is no need to classify the lines.
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
         columns = classify_line_columns(
@@ -110,9 +118,9 @@ def derive_lineage_of_output(
                 )
                 return derive_lineage_of_output(run, output, [*lines, *more], context_with_sql, rules)
     carries = bool(columns.sourceless_keys) or any(edge.target is not None for edge in edges)
-    if context.metadata_keys:  # these are not columns of the tables themselves
+    if context.metadata_keys:  # columns of metadata tables are not columns of the tables themselves
         edges = tuple(edge for edge in edges if edge.column not in context.metadata_keys.get(edge.source, ()))
-    if context.filter_edges:  # added after `carries`, because they are not column lineage
+    if context.filter_edges:  # added after `carries`, because filter edges are not column lineage
         edges = tuple(dict.fromkeys((*edges, *context.filter_edges)))
     return OutputLineage(
         output,
@@ -132,7 +140,10 @@ def derive_lineage_of_output(
 def _has_all_listed_columns(
     run: Run, output: Name, keys: Mapping[str, str], columns: LineColumns, rules: EdgeRules
 ) -> bool:
-    """Tell whether the lineage gives inputs for exactly the columns that the run lists, so all are accounted for."""
+    """Tell whether the lineage gives inputs for exactly the columns that the run lists for the output.
+
+    If so, the run accounts for all columns. keys: the key of each output column in the lineage, by its name as sent.
+    """
     written = run.outputs.get(output)
     if (
         columns.sourceless_keys
@@ -148,9 +159,10 @@ def _has_all_listed_columns(
 def _unaccounted_columns(
     run: Run, output: Name, columns: LineColumns, rules: EdgeRules, *, sql_keys: frozenset[str]
 ) -> tuple[str, ...]:
-    """Rule 4.9: return the keys of the columns that a run may have written and does not account for.
+    """Rule 4.9: return the keys of the columns that a run may have written and for which it does not account.
 
-    sql_keys: the keys of the columns that its SQL writes; they replace a missing list.
+    sql_keys: the keys of the columns that the SQL of the run writes. If there are any, lists from
+    other events do not count.
     """
     contents, written = rules.contents, run.outputs.get(output)
     own = contents.schema(written.schema) if written and written.schema else ()
@@ -161,7 +173,7 @@ def _unaccounted_columns(
         known = rules.schema_at(output, run.started_us if own else run.time_us)
         others = _column_list(output, contents.schema(known) if known else (), rules)
         if own and may_list_partial_columns(run.producer) and others.keys <= listed.keys:
-            return (ALL_COLUMNS,)  # no other event lists what the producer may have left out
+            return (ALL_COLUMNS,)  # no other event lists the columns that the producer may have left out
         listed = listed.union(others)
     return listed.unaccounted_keys(columns)
 
@@ -174,10 +186,11 @@ def _column_list(output: Name, columns: Sequence[Path], rules: EdgeRules) -> Col
 def _keys_written_by_sql(
     output: Name, edges: Sequence[Edge], columns: LineColumns, sql: RunSql, rules: EdgeRules
 ) -> dict[str, str]:
-    """Return the keys of the columns that the SQL of a run writes, by their names in the SQL.
+    """Return the key of each column that the SQL of a run writes, by the name of the column in the SQL.
 
-    The result is empty unless the SQL was read completely, writes all columns that the lineage accounts for, and makes
-    them of the same columns. Otherwise the SQL is about something else (rule 4.9).
+    The result is empty unless the SQL was read completely, writes all columns for which the lineage accounts, and
+    contains all DIRECT edges of the lineage. Otherwise the SQL does not describe this write (rule 4.9).
+    edges: the edges of the lineage that events report.
     """
     found = sql.inferred_by_output.get(output)
     if found is None or not found.is_complete or found.possible_sources:
@@ -205,7 +218,7 @@ def _keys_written_by_sql(
 
 
 def keys_of_inferred_columns(output: Name, inferred: InferredLineage, rules: EdgeRules) -> frozenset[str]:
-    """Return the keys of the columns that SQL writes; empty if it may write more columns."""
+    """Return the keys of the columns that the SQL of a run writes; empty if the SQL may write more columns."""
     named = (
         {line.output_column for line in inferred.column_edges if line.output_column is not None}
         if inferred.is_complete
@@ -215,10 +228,12 @@ def keys_of_inferred_columns(output: Name, inferred: InferredLineage, rules: Edg
 
 
 def _proven_columns(columns: LineColumns, sql_keys: Mapping[str, str]) -> set[str]:
-    """Return the columns, as the SQL names them, for which the SQL may account.
+    """Return the columns, by their names in the SQL, for which the SQL may account.
 
-    A struct that the lineage names without its sources may contain anything, so the SQL accounts for a column in it,
-    or around it, only if it accounts for the named column, too.
+    The SQL may account for columns for which the lineage does not account. An unclear column of the lineage may have
+    any sources. So the SQL accounts for a column that is nested in an unclear column, or that contains one, only if the
+    SQL writes the unclear column itself.
+    sql_keys: the key of each column that the SQL writes, by the name of the column in the SQL.
     """
     accounted = frozenset(columns.accounted_keys)
     missing = {name: key for name, key in sql_keys.items() if not is_related(key, accounted)}
@@ -229,9 +244,10 @@ def _proven_columns(columns: LineColumns, sql_keys: Mapping[str, str]) -> set[st
 def _lines_of_sql(
     context: OutputContext, output: Name, columns: LineColumns, sql_keys: Mapping[str, str]
 ) -> list[TimedLine]:
-    """Return the lines from the SQL that count in addition to those of the lineage.
+    """Return the lines from the SQL that count in addition to the lines that events report.
 
-    These are the lines for columns that the lineage leaves out, or all lines if the lineage has doubtful names.
+    These are the lines for columns for which the lineage does not account. If the lineage has doubtful sources, these
+    are all lines from the SQL.
     """
     assert context.sql is not None  # noqa: S101 - the caller looked
     found, accounted = context.sql.inferred_by_output[output], frozenset(columns.accounted_keys)
@@ -252,7 +268,7 @@ def _derive_edges(
     for line, time_us in lines:
         name = line.source
         if name and line.source_column is not None:
-            keys = sources.get((id(name), time_us))  # by id, because hashing two long names dominates the cost
+            keys = sources.get((id(name), time_us))  # by id, because hashing long names dominates the cost
             if keys is None:
                 keys = sources[id(name), time_us] = ColumnKeyCache(
                     name if time_us is None else rules.naming.input(source_context, name, time_us), rules
@@ -272,7 +288,10 @@ def _without_masking(transformation: Transformation) -> Transformation:
 
 
 class ColumnKeyCache(dict[str, str]):
-    """Cache of the keys of a dataset's columns: a facet with 400 lines may name only 150 columns."""
+    """Maps the columns of one dataset, as sent, to their keys, and caches the keys.
+
+    The cache saves time because a facet with 400 lines may name only 150 columns.
+    """
 
     def __init__(self, dataset: Name, rules: EdgeRules):
         super().__init__()
@@ -286,7 +305,11 @@ class ColumnKeyCache(dict[str, str]):
 def _dataset_wide_targets(
     run: Run, output: Name, edges: Sequence[Edge], named_keys: Iterable[str], rules: EdgeRules
 ) -> tuple[str, ...]:
-    """Return the keys of the columns that dataset-wide edges lead to (rule 4.3); empty without such edges."""
+    """Return the keys of the output columns to which dataset-wide edges lead (rule 4.3).
+
+    The result is empty if the output has no dataset-wide edges.
+    named_keys: the keys of the output columns that the lineage names.
+    """
     if all(edge.target is not None for edge in edges):
         return ()
     own = run.outputs[output].schema if output in run.outputs else None

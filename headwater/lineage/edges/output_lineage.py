@@ -1,4 +1,4 @@
-"""The lineage that one run reports for one output: edges, sources and open questions."""
+"""The lineage that one run reports for one output: edges, sources, and what the run leaves open."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, get_args
@@ -11,22 +11,27 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
 
 ColumnKey = Callable[[Name, str], str]
-"""(dataset, column as sent) → the key that all spellings of the column share (rule 12)."""
+"""(dataset, column as sent) → key that all spellings of the column share (rule 12)"""
 
 
 SchemaAt = Callable[[Name, int], str | None]
-"""(dataset, time in microseconds) → hash of its columns at that time (rule 12.7), None without a list."""
+"""(dataset, time in us) → hash of the columns at the time (rule 12.7), or None if no event lists columns"""
 
 
 TimedLine = tuple[SentEdge, int | None]
 """A line of a facet and the time of its event in microseconds. The time decides which dataset a name means.
 
-The time is None if the line follows from the run's SQL. Its source is then a resolved dataset.
+The time is None if the line follows from the SQL of the run, or if rule 4.10 replaced its source by an input of the
+run. The source is then a resolved dataset.
 """
 
 
 class Edge(Struct, frozen=True, gc=False):
-    """An edge from an input column to an output column, or to all of them if `target` is None (always INDIRECT)."""
+    """An edge from the column of an input to columns of the output.
+
+    source: the input. column: the key of its column.
+    target: the key of the output column. If it is None, the edge leads to all columns of the output and is INDIRECT.
+    """
 
     source: Name
     column: str
@@ -35,7 +40,7 @@ class Edge(Struct, frozen=True, gc=False):
 
 
 class ColumnMention(Struct, frozen=True, gc=False):
-    """Columns of a dataset, by key, that lineage of a run names and that no edge of the run has (rule 12.9)."""
+    """The keys of columns of a dataset that lineage of a run names although no edge of the run has them (rule 12.9)."""
 
     dataset: Name
     columns: tuple[str, ...]
@@ -44,8 +49,10 @@ class ColumnMention(Struct, frozen=True, gc=False):
 class AmbiguousName(Struct, frozen=True, gc=False):
     """A name in lineage that the run does not list, and the inputs that it may mean (rule 4.10).
 
-    source: the dataset at which its edges start.
-    separate_dataset: the dataset that the name means if lineage in force knows it; the name is not ambiguous then.
+    source: the dataset at which the edges from this name start.
+    possible_inputs: the inputs of the run that the name may mean.
+    separate_dataset: the dataset that the name means if lineage in force contains this dataset. The name is then not
+    ambiguous. None if there is no such dataset.
     """
 
     source: Name
@@ -54,7 +61,10 @@ class AmbiguousName(Struct, frozen=True, gc=False):
 
 
 class JobFeed(Struct, frozen=True, gc=False):
-    """A job and its sources in a `lineage` facet: datasets and other jobs. Jobs have their names as sent."""
+    """A job that a `lineage` facet names as a target, with the datasets and jobs that feed this job.
+
+    Jobs have their names as sent.
+    """
 
     job: Name
     source_datasets: tuple[Name, ...] = field(default=(), name="datasets")
@@ -62,28 +72,33 @@ class JobFeed(Struct, frozen=True, gc=False):
 
 
 class OutputLineage(Struct, frozen=True, gc=False):
-    """The lineage that one run reports for one output. It is the content of an edge set.
+    """The lineage that one run reports for one output. This is the content of an edge set.
 
-    output: None if the run reports no output; the inputs of a streaming job are then opaque.
-    dataset_wide_targets: keys of the columns that dataset-wide edges lead to; empty without such edges.
-    sourceless_columns: keys of columns that are made of no column.
-    source_datasets: datasets that feed the output: sources in its column lineage (`column_sources`), and inputs.
-    other_inputs: other datasets that the run reads.
-    opaque_inputs: inputs that the run does not cover, or that feed an output without column lineage (rules 4.5, 4.6).
-    has_column_lineage: the run carries column lineage for the output.
-    has_transformations: some line of the run has a transformation, so the run reports its filters and joins.
-    is_inferred: all edges follow from the run's SQL.
-    unread_sql_reason: why nothing, or not everything, follows from the SQL.
-    unaccounted_columns: keys of columns that the run may have written without reporting their sources (rule 4.9),
-    although it carries column lineage; `ALL_COLUMNS` if no column of the output is known.
-    ambiguous_names: names that may mean inputs, unless they are separate datasets (rule 4.10).
-    doubtful_sources: datasets that the lineage names and that the SQL explains differently (rule 4.10a); their
-    edges account for no column.
-    attempt_state: the state of the run or attempt if it did not complete; it then proves nothing.
-    column_mentions: columns that the lineage, or lineage that newer events of the run replaced, names without an edge.
-    source_jobs: jobs, by their names as sent, that feed the output or its unaccounted columns (rule 4.12).
-    job_feeds: jobs that the run reports as targets, without an output (rule 4.13); their sources are opaque.
-    has_conflicting_events: the run did not complete, and its events differ about the output (rule 6.10).
+    output: the output; None if the run reports no output. The inputs of a streaming job without outputs are opaque.
+    edges: the edges from columns of inputs to the output.
+    dataset_wide_targets: the keys of the columns to which dataset-wide edges lead; empty without dataset-wide edges.
+    sourceless_columns: the keys of the output columns that are made of no column.
+    source_datasets: the datasets that feed the output, both inputs of the run and sources in column lineage.
+    column_sources: the datasets that the column lineage of the output names as sources.
+    other_inputs: the other datasets that the run reads.
+    opaque_inputs: the inputs that the run does not cover, and the inputs that feed an output without column lineage
+    (rules 4.5, 4.6).
+    has_column_lineage: whether the run carries column lineage for the output (rule 4.4).
+    has_transformations: whether some line of the run has a transformation. If so, the run reports filters and joins.
+    rows_confirmed: whether the events prove that the run wrote rows of the output.
+    is_inferred: whether all edges follow from the SQL of the run.
+    unread_sql_reason: why no lineage, or incomplete lineage, follows from the SQL; None if there is no such reason.
+    unaccounted_columns: the keys of the columns that the run may have written without reporting their sources, although
+    the run carries column lineage (rule 4.9). It is `(ALL_COLUMNS,)` if no column of the output is known.
+    ambiguous_names: the names in the lineage that may mean inputs, unless they are separate datasets (rule 4.10).
+    doubtful_sources: the datasets that the lineage names and that the SQL explains differently (rule 4.10a). Edges from
+    these datasets do not account for columns.
+    attempt_state: the state of the run or attempt if it did not complete, else None. Such a run proves nothing.
+    column_mentions: the columns that the lineage names without an edge. This includes lineage that newer events of the
+    run replaced.
+    source_jobs: the jobs, by their names as sent, that feed the output or its unaccounted columns (rule 4.12).
+    job_feeds: the jobs that the run reports as targets (rule 4.13). Then `output` is None, and all sources are opaque.
+    has_conflicting_events: whether the run did not complete and its events contradict each other (rule 6.10).
     """
 
     output: Name | None
@@ -110,23 +125,23 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     @property
     def has_sources(self) -> bool:
-        """Whether the run reports sources of the output, or columns that are made of no column."""
+        """Whether the run reports sources of the output or columns that are made of no column."""
         return bool(self.has_column_lineage or self.source_datasets or self.source_jobs)
 
     @property
     def has_hidden_inputs(self) -> bool:
-        """Whether there are inputs that other runs may explain (rule 4.7)."""
+        """Whether the run has hidden inputs, which other runs may explain (rule 4.7)."""
         return bool(self.hidden_inputs)
 
     @property
     def hidden_inputs(self) -> tuple[Name, ...]:
-        """The inputs whose columns may be used in ways that the run does not report."""
+        """The inputs with columns that the run may use without reporting the use."""
         if self.unaccounted_columns or self.attempt_state:
             return self.read_datasets
         return (*self.opaque_inputs, *(name for doubt in self.ambiguous_names for name in doubt.possible_inputs))
 
     def direct_targets_of(self, dataset: Name) -> set[str]:
-        """Return the keys of the columns that DIRECT edges from a dataset lead to."""
+        """Return the keys of the output columns to which DIRECT edges from a dataset lead."""
         return {
             edge.target
             for edge in self.edges
@@ -135,12 +150,12 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     @property
     def read_datasets(self) -> tuple[Name, ...]:
-        """All datasets that the output may be made of; some may occur twice."""
+        """All datasets from which the output may be made. Some datasets may occur twice."""
         return (*self.opaque_inputs, *self.source_datasets, *self.other_inputs)
 
     @property
     def named_datasets(self) -> Iterator[Name]:
-        """All datasets that it names in addition to its output. Names may repeat."""
+        """All datasets that this lineage names besides the output. Some datasets may occur several times."""
         yield from (*self.read_datasets, *self.column_sources, *self.doubtful_sources)
         yield from (edge.source for edge in self.edges)
         yield from (each.dataset for each in self.column_mentions)
@@ -151,7 +166,10 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     @property
     def proof_key(self) -> frozenset[object]:
-        """A value to compare what two edge sets prove; subtypes, descriptions and reasons make no difference."""
+        """A value that is equal for two edge sets that prove the same.
+
+        It ignores subtypes and descriptions of transformations, and the reason why SQL was not read.
+        """
         edges = {
             (edge.source, edge.column, target, edge.transformation.is_direct, edge.transformation.is_masked)
             for edge in self.edges
@@ -172,7 +190,11 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
 
 class EdgeRules(NamedTuple):
-    """What the derivation of edges needs in addition to the run."""
+    """What the derivation of edges needs in addition to the run.
+
+    contents: the contents of facets. naming: resolves names to datasets.
+    column_key: returns the key of a column. schema_at: returns the hash of the columns of a dataset at a time.
+    """
 
     contents: FacetContents
     naming: NameResolver
@@ -181,7 +203,10 @@ class EdgeRules(NamedTuple):
 
 
 def inputs_other_than_output(lineage: OutputLineage) -> Iterable[Name]:
-    """Yield the datasets that a run reads to write a different dataset; a MERGE of a table into itself has none."""
+    """Yield the datasets that a run reads, except for the output itself in any generation.
+
+    The result is empty for a MERGE of a table into itself, a run without output, and a run that did not complete.
+    """
     own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
     return (name for name in (*lineage.source_datasets, *lineage.other_inputs) if own is not None and name.plain != own)
 
@@ -193,7 +218,7 @@ EDGE_ORIGINS: frozenset[EdgeOrigin] = frozenset(get_args(EdgeOrigin))
 
 
 def edge_origin(job_output: JobOutput, lineage: OutputLineage) -> EdgeOrigin:
-    """Return the origin of the lineage of an output."""
+    """Return the origin of the lineage: `inferred` from SQL, `declared` by a declaration, or else `observed`."""
     if lineage.is_inferred:
         return "inferred"
     return "declared" if job_output.layer == "declared" else "observed"

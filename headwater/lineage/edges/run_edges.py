@@ -36,15 +36,15 @@ from headwater.lineage.runs.merged_run import Run, RunDataset
 
 
 def derive_output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
-    """Return the lineage of a run, one item for each output and each target of its `lineage` facets.
+    """Return the lineage of a run, with one item for each output and for each target of its `lineage` facets.
 
-    A run that did not complete has none.
+    The list is empty for a batch run that did not complete.
     """
     return _derive_lineages(run, rules) if run.may_have_edges else []
 
 
 def derive_attempted_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
-    """Return the lineage of a run or attempt that did not complete (rule 6.10); empty if it completed."""
+    """Return the lineage of a batch run or attempt that did not complete (rule 6.10); empty for any other run."""
     if run.may_have_edges:
         return []
     entry_lines = _entry_lines(run, rules)
@@ -52,9 +52,11 @@ def derive_attempted_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]
 
 
 def _as_attempt(run: Run, lineage: OutputLineage, entry_lines: Container[Name], rules: EdgeRules) -> OutputLineage:
-    """Add the sources in `columnLineage` that does not count: an attempt may have written what any event reports.
+    """Return the lineage of an output as that of an attempt, with its state and more inputs.
 
-    entry_lines: has the outputs with a `lineage` facet; their `columnLineage` does not count.
+    An attempt may have written what any of its events reports. So sources in `columnLineage` that otherwise does not
+    count become inputs of the output.
+    entry_lines: contains the outputs with entries in `lineage` facets. Their `columnLineage` otherwise does not count.
     """
     written = run.outputs.get(lineage.output) if lineage.output else None
     if written is None:
@@ -88,7 +90,7 @@ def _derive_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
         for name, own in observed.items()
         if not (own and (is_empty_sourceless or any(line.has_source for line, _ in own)))
     }
-    from_sql = sql.inferred_by_output if without_lineage else {}  # parses the SQL only if an output needs it
+    from_sql = sql.inferred_by_output if without_lineage else {}  # the SQL is parsed only if an output needs it
     inferred = {name: found for name, found in from_sql.items() if name in without_lineage}
     lines: dict[Name, Sequence[TimedLine]] = {
         name: () if name in without_lineage else own for name, own in observed.items()
@@ -152,7 +154,7 @@ def _all_source_datasets(
     resolved: Mapping[Name, ResolvedLines],
     rules: EdgeRules,
 ) -> tuple[Name, ...]:
-    """Return the inputs of a run and all sources in its lineage of any output, sorted."""
+    """Return the inputs of a run and the sources in the lineage of all its outputs, sorted."""
     found: dict[tuple[int, int | None], Name] = {}
     for output, own in lines_by_output.items():
         doubtful = resolved[output].doubtful_sources if output in resolved else frozenset()
@@ -165,14 +167,14 @@ def _all_source_datasets(
 
 
 def _exclude_output(output: Name, sources: tuple[Name, ...], run: Run) -> tuple[Name, ...]:
-    """Return sources without the output itself, unless the run lists that as an input."""
+    """Return sources without the output itself. If the run lists the output as an input, return all sources."""
     if len(sources) == len(run.inputs) or output in run.inputs:
         return sources  # one tuple shared by thousands of outputs
     return tuple(name for name in sources if name != output)
 
 
 def _is_input_echo(run: Run) -> bool:
-    """Rule 11.2: tell whether a run without column lineage lists the datasets that it reads or alters as outputs."""
+    """Rule 11.2: tell whether the outputs of a run without column lineage only repeat its inputs."""
     if not run.inputs or run.inputs.keys() != run.outputs.keys():
         return False
     return is_rdd_job(run.job) or all(output.lifecycle == "ALTER" for output in run.outputs.values())
@@ -185,9 +187,9 @@ def _add_column_mentions(
     metadata_keys: Mapping[Name, Set[str]],
     rules: EdgeRules,
 ) -> OutputLineage:
-    """Add the columns that the lineage names and no edge has (rule 12.9).
+    """Return the lineage with the columns that lineage facets of the run name although no edge has them (rule 12.9).
 
-    metadata_keys: the keys of the columns of metadata tables, by input; these are left out.
+    metadata_keys: the keys of the columns of metadata tables, by input. The result omits these columns.
     """
     output = lineage.output
     written = run.outputs.get(output) if output else None
@@ -222,7 +224,7 @@ def _add_column_mentions(
 
 
 def _lineage_without_outputs(run: Run) -> list[OutputLineage]:
-    """Return the lineage of a run without outputs: its inputs, which are opaque unless it is a batch run."""
+    """Return the lineage of a run without outputs. Its inputs are sources, and are opaque unless it is a batch run."""
     if not run.inputs or run.has_drops or run.kind != "RUN":
         return []
     read = tuple(sorted(run.inputs))
@@ -234,7 +236,8 @@ def _add_run_wide_values(
 ) -> list[OutputLineage]:
     """Add the values that depend on the whole run to the lineage of each output.
 
-    These are the opaque inputs, the sources of unaccounted columns, and whether the run reports transformations.
+    These values are the opaque inputs, the sources of unaccounted columns, and whether the run reports transformations.
+    lines: the lines of each output.
     """
     covered = {name for each in lineages for name in each.column_sources}
     shows = (
@@ -261,20 +264,24 @@ def _add_run_wide_values(
 
 
 def _add_opaque_inputs(lineage: OutputLineage, more_inputs: Set[Name]) -> OutputLineage:
-    """Make more inputs opaque for an output, covered or not."""
+    """Return the lineage of an output with more opaque inputs, even if the run covers them."""
     itself = {lineage.output} if lineage.has_column_lineage else set()
     return replace(lineage, opaque_inputs=tuple(sorted({*lineage.opaque_inputs, *more_inputs} - itself)))
 
 
 def _datasets_read_for_any_output(lineages: Sequence[OutputLineage]) -> tuple[Name, ...]:
-    """Return all datasets that a run reads for any output, sorted."""
-    # Outputs share these tuples, so comparing by id avoids reading them thousands of times.
+    """Return the datasets that a run reads for any of these outputs, sorted."""
+    # Outputs share these tuples. With the id as key, each tuple is read once instead of thousands of times.
     parts = {id(part): part for each in lineages for part in (each.source_datasets, each.other_inputs)}
     return tuple(sorted(set(chain.from_iterable(parts.values()))))
 
 
 def _add_all_sources(lineage: OutputLineage, every_input: Sequence[Name], every_job: tuple[Name, ...]) -> OutputLineage:
-    """Add all datasets and jobs that the run reads for any output, if this output has unaccounted columns."""
+    """Return the lineage with everything that may feed unaccounted columns of the output.
+
+    every_input, every_job: the datasets and jobs that the run reads for any output. An output without unaccounted
+    columns is returned as it is.
+    """
     if not lineage.unaccounted_columns:
         return lineage
     own = set(lineage.source_datasets)
@@ -283,7 +290,10 @@ def _add_all_sources(lineage: OutputLineage, every_input: Sequence[Name], every_
 
 
 def _has_only_uncovered_inputs(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
-    """Tell whether exactly the uncovered inputs of the run are opaque; thousands of outputs then share one tuple."""
+    """Tell whether the opaque inputs of an output are exactly the uncovered inputs of the run.
+
+    If so, thousands of outputs can share one tuple.
+    """
     if not lineage.has_column_lineage or lineage.output in uncovered:
         return False
     return all(name in uncovered or name in covered or name == lineage.output for name in lineage.source_datasets)
@@ -292,14 +302,13 @@ def _has_only_uncovered_inputs(lineage: OutputLineage, covered: Set[Name], uncov
 def _opaque_inputs(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
     """Rules 4.5 and 4.6: return the opaque inputs of an output.
 
-    These are the inputs that the run does not cover. For an output without column lineage, all its sources are opaque,
-    too.
-    uncovered: the inputs that are not among `covered`.
+    These are the inputs that the run does not cover. All sources of an output without column lineage are opaque, too.
+    covered: the datasets that the run covers (rule 4.4). uncovered: the inputs that are not in `covered`.
     """
     if lineage.has_column_lineage:
         hidden = {*uncovered, *lineage.source_datasets} - covered - {lineage.output}
     elif not lineage.other_inputs:
-        return lineage.source_datasets  # these contain all inputs
+        return lineage.source_datasets  # the sources contain all inputs
     else:
         hidden = {
             *lineage.source_datasets,
@@ -313,7 +322,7 @@ def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[TimedLine]:
 
 
 def _entry_lines(run: Run, rules: EdgeRules) -> dict[Name, list[TimedLine]]:
-    """Return the lines of all `lineage` facets of a run, by the dataset that they lead to."""
+    """Return the lines of all `lineage` facets of a run, by their target dataset."""
     own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared_facets]
     found: dict[Name, list[TimedLine]] = {}
     for content_hash, time_us in run.declared_facets:
@@ -327,9 +336,9 @@ def _entry_lines(run: Run, rules: EdgeRules) -> dict[Name, list[TimedLine]]:
 
 
 def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
-    """Return the keys of the columns of metadata tables that the run reads under the name of an input (rule 11.4).
+    """Return, by input, the keys of the columns of a metadata table that the run reads as this input (rule 11.4).
 
-    A column that the run also lists for the table itself is a column of the table.
+    The result omits columns that the run also lists for the table itself.
     """
     metadata: dict[Name, Set[str]] = {}
     for name, dataset in run.inputs.items():
@@ -341,7 +350,7 @@ def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
 
 
 def _filter_edges(run: Run, rules: EdgeRules) -> tuple[Edge, ...]:
-    """Rule 4.11: return the dataset-wide edges from the columns that select the rows that a run reads."""
+    """Rule 4.11: return dataset-wide edges from the columns in the conditions that select the rows that a run reads."""
     return tuple(
         Edge(name, rules.column_key(name, column), None, _FILTER_TRANSFORMATION)
         for name, dataset in sorted(run.inputs.items())

@@ -1,4 +1,7 @@
-"""The SQL of a run as evidence. Rule 4.10: resolve names in lineage that the run does not list."""
+"""Rule 4.10: resolve names in lineage that a run lists neither as input nor as output.
+
+`RunSql` provides the SQL of the run as evidence.
+"""
 
 from collections.abc import Container, Mapping, Sequence, Set
 from functools import cached_property
@@ -14,7 +17,7 @@ from headwater.lineage.sql.tables import Parts, name_parts
 
 
 class RunSql:
-    """The data that all outputs of a run share, computed on demand: its datasets and the lineage in its SQL."""
+    """The datasets of a run and the lineage in its SQL, computed on demand. All outputs of a run share this object."""
 
     def __init__(self, run: Run, rules: EdgeRules):
         self._run = run
@@ -22,24 +25,27 @@ class RunSql:
 
     @cached_property
     def listed_datasets(self) -> Set[Name]:
-        """The datasets that the run lists as inputs or outputs, whatever their generation."""
+        """The datasets that the run lists as inputs or outputs, without generations."""
         return {name.plain for name in (*self._run.inputs, *self._run.outputs)}
 
     @cached_property
     def has_other_inputs(self) -> bool:
-        """Whether the run lists an input that it does not write."""
+        """Whether the run lists an input that is not one of its outputs."""
         return not {name.plain for name in self._run.inputs} <= {name.plain for name in self._run.outputs}
 
     @cached_property
     def inferred_by_output(self) -> Mapping[Name, InferredLineage]:
-        """The lineage that follows from the SQL, by output; empty without SQL."""
+        """The lineage that follows from the SQL of the run, by output. It is empty if the run has no SQL."""
         run, rules = self._run, self._rules
         if not run.script:
             return {}
         return infer_lineage(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
 
     def inputs_with_suffix(self, name: Name) -> tuple[Name, ...]:
-        """Return the inputs with a name in the same namespace that ends with the parts of this name."""
+        """Return the inputs that an abbreviated name may mean.
+
+        These are the inputs with a name in the same namespace that ends with the parts of `name`.
+        """
         end = name_parts(name.name)
         same = self._input_parts.get(name.namespace, ()) if end else ()
         return tuple(sorted({dataset for dataset, parts in same if parts[-len(end) :] == end}))
@@ -53,12 +59,12 @@ class RunSql:
         return found
 
     def is_defined_in_sql(self, name: Name) -> bool:
-        """Tell whether the SQL defines the last parts of a name as a CTE, an alias or a temporary table."""
+        """Tell whether the SQL defines a CTE, an alias or a temporary table named like the last parts of `name`."""
         parts = name_parts(name.name)
         return any(parts[-len(own) :] == own for own in self._defined_names)
 
     def is_fully_read(self, output: Name) -> bool:
-        """Tell whether the SQL that writes an output was read completely, and without a hidden view."""
+        """Tell whether the SQL that writes an output was read completely and uses no view with unknown content."""
         found = self.inferred_by_output.get(output)
         return found is not None and found.unread is None and found.is_complete
 
@@ -71,11 +77,11 @@ class RunSql:
 class ResolvedLines(NamedTuple):
     """The lines of an output after rule 4.10 resolved the names that the run does not list.
 
-    lines: the lines, in which names that are the end of one input are replaced by that input.
-    doubtful_sources: names that the SQL explains (4.10a).
-    ambiguous_names: names that may mean several inputs (4.10d).
-    suffix_inputs: the inputs that replaced names (4.10b).
-    doubtful_datasets: the datasets that the doubtful names would mean without the SQL.
+    lines: the lines. If a source is an abbreviation of exactly one input, this input replaces the source.
+    doubtful_sources: the sources, by their names in the lines, that the SQL explains (rule 4.10a).
+    ambiguous_names: the names that may mean several inputs (rule 4.10d).
+    suffix_inputs: the inputs that replaced abbreviated names (rule 4.10b).
+    doubtful_datasets: the datasets that `doubtful_sources` would mean without the SQL.
     """
 
     lines: list[TimedLine]
@@ -88,9 +94,10 @@ class ResolvedLines(NamedTuple):
 def add_ambiguous_names(
     lineage: OutputLineage, resolved_by_output: Mapping[Name, ResolvedLines], run: Run
 ) -> OutputLineage:
-    """Add the names that may mean inputs.
+    """Return the lineage of an output with the names that may mean several inputs, and with the doubtful sources.
 
-    A name that is the end of one input may also mean an input that the run does not cover.
+    An abbreviation of one input may also mean any input that the run does not cover.
+    resolved_by_output: the resolved lines of each output.
     """
     names = resolved_by_output.get(lineage.output) if lineage.output else None
     if names is not None and names.doubtful_datasets:
@@ -105,7 +112,10 @@ def add_ambiguous_names(
 def resolve_unlisted_names(
     run: Run, output: Name, sent_lines: list[TimedLine], sql: RunSql, rules: EdgeRules
 ) -> ResolvedLines:
-    """Rule 4.10: resolve the names in the lineage of an output that its run lists neither as input nor as output."""
+    """Rule 4.10: resolve the names in the lineage of an output that its run lists neither as input nor as output.
+
+    sent_lines: the lines in `columnLineage` of the output.
+    """
     sources = {id(line.source): (line.source, at) for line, at in sent_lines if line.source}
     datasets = {name: rules.naming.input(run.mention_source, name, at or 0) for name, at in sources.values()}
     new = [name for name, dataset in datasets.items() if dataset not in run.inputs and dataset not in run.outputs]
@@ -135,7 +145,11 @@ def resolve_unlisted_names(
 def add_sql_status(
     lineage: OutputLineage, inferred: Mapping[Name, InferredLineage], sql: RunSql, entry_lines: Container[Name]
 ) -> OutputLineage:
-    """Mark an output as inferred from SQL, or add the reason why the SQL was not read completely."""
+    """Return the lineage of an output, marked as inferred from SQL or with the reason why the SQL is incomplete.
+
+    inferred: the lineage from SQL of each output for which events report no lineage.
+    entry_lines: contains the outputs with entries in `lineage` facets.
+    """
     found = inferred.get(lineage.output) if lineage.output else None
     if found is None and lineage.unaccounted_columns and lineage.output and lineage.output not in entry_lines:
         from_sql = sql.inferred_by_output.get(lineage.output)

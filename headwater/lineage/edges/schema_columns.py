@@ -1,4 +1,4 @@
-"""Rule 12: the columns of a dataset (spellings, keys, nesting), and how several lists of columns are joined (12.8)."""
+"""Rule 12: the keys, spellings and nesting of the columns of a dataset. Rule 12.8: join several lists of columns."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -12,14 +12,16 @@ Path = tuple[str, ...]
 
 
 class Columns:
-    """The columns of one dataset (rule 12.7); empty if no event lists any.
+    """The columns of one dataset (rule 12.7). There are no columns if no event lists columns of the dataset.
 
-    names: the listed names, with dots between the parts.
-    by_key: the listed spelling of each column, by key.
+    names: the path of each listed column, with dots between the parts.
+    by_key: the listed spelling of each column, by the key of the column.
+    has_nested_columns: whether any listed column is nested in another column.
+    top_level: the keys of the listed columns that are not nested in another column.
     """
 
     def __init__(self, paths: Sequence[Path]):
-        """paths: as `Contents.schema` returns them."""
+        """paths: the paths of the columns, as `FacetContents.schema` returns them."""
         self.names = tuple(".".join(path) for path in paths)
         self._exact_names = find_exact_names(paths)
         self.by_key: dict[str, str] = {}
@@ -30,21 +32,24 @@ class Columns:
         self._unlisted: Mapping[str, str] = {}
 
     def key(self, column: str) -> str:
-        """Return the key of a column (`column_key`)."""
+        """Return the key that all spellings of a column share (`column_key`)."""
         return column_key(column, self._exact_names)
 
     def has_same_exact_names(self, other: "Columns") -> bool:
-        """Tell whether both datasets distinguish columns by the same names, so that their keys agree."""
+        """Tell whether this dataset and `other` have the same columns that differ only in case, and the same maps.
+
+        If so, a column has the same key in both datasets.
+        """
         return self._exact_names == other._exact_names
 
     def with_unlisted_spellings(self, spellings: Mapping[str, str]) -> "Columns":
-        """Return a copy that also knows the spellings, by key, of columns that no list has."""
+        """Return a copy that also stores spellings, by key, of columns that no list contains."""
         found = copy(self)
         found._unlisted = spellings
         return found
 
     def with_additional_columns(self, spellings: Mapping[str, str]) -> "Columns":
-        """Return a copy with further columns after the listed ones; spellings: by key."""
+        """Return a copy with more columns after the listed columns. spellings: their spellings, by key."""
         more = {key: shown for key, shown in spellings.items() if key not in self.by_key}
         if not more:
             return self
@@ -53,25 +58,25 @@ class Columns:
         return found
 
     def displayed_spelling(self, key: str) -> str:
-        """Return a column as its list spells it, else as lineage spells it, else its key."""
+        """Return the listed spelling of a column, else its spelling in lineage, else its key."""
         return self.by_key.get(key) or self._unlisted.get(key, key)
 
 
 _ELEMENT, _KEY, _VALUE = "_element", "_key", "_value"
 """Names in a schema for the elements of arrays and the parts of maps (SchemaDatasetFacet 1-1-1).
 
-Lineage leaves these parts out.
+Column names in lineage omit these parts.
 """
 
 _MAP = "*"
-"""Prefix of the paths of maps in the result of `find_exact_names`."""
+"""The prefix of the paths of maps in the result of `find_exact_names`."""
 
 
 def column_key(column: str, exact_names: Collection[str]) -> str:
     """Return the key that all spellings of a column share.
 
-    The key is the path without double quotes around it, and without the parts for the elements of arrays and the values
-    of maps. It is casefolded unless the dataset has two columns that differ only in case.
+    The key is the path with dots, without double quotes around it, and without the parts for the elements of arrays and
+    the values of maps. The key is casefolded unless the dataset has two such columns that differ only in case.
     exact_names: the result of `find_exact_names` for the columns of the dataset.
     """
     plain = _normalize_column(column, exact_names)
@@ -80,14 +85,14 @@ def column_key(column: str, exact_names: Collection[str]) -> str:
 
 
 def _normalize_column(column: str, exact_names: Collection[str]) -> str:
-    """Remove the double quotes around a column, and the parts for elements of arrays and values of maps."""
+    """Return a column without double quotes around it, and without parts for elements of arrays and values of maps."""
     if column.startswith('"') and len(column) > 2 and column.find('"', 1) == len(column) - 1:
         column = column[1:-1]
     return _without_elements(column, exact_names) if "._" in column else column
 
 
 def _without_elements(column: str, exact_names: Collection[str]) -> str:
-    """Remove `_element`, and `_value` if it belongs to a map; a struct may have a field with that name."""
+    """Return a column without `_element`, and without `_value` after a map. A struct may have a field `_value`."""
     first, *parts = column.split(".")
     parts_without_elements = [first]
     for part in parts:
@@ -100,7 +105,10 @@ def _without_elements(column: str, exact_names: Collection[str]) -> str:
 
 
 def find_exact_names(columns: Sequence[Path]) -> frozenset[str]:
-    """Return the casefolded names that several columns share, and the paths of maps with the prefix `*`."""
+    """Return the names that `column_key` needs to distinguish the columns of a list.
+
+    These are the casefolded names of columns that differ only in case, and the casefolded paths of maps after a `*`.
+    """
     maps = _find_map_paths(columns)
     spellings: dict[str, set[str]] = {}
     for path in columns:
@@ -124,15 +132,15 @@ def _find_map_paths(columns: Sequence[Path]) -> frozenset[str]:
 
 
 def map_paths(exact_names: Collection[str]) -> frozenset[str]:
-    """Return the paths of maps in a result of `find_exact_names`."""
+    """Return the paths of maps, with the prefix `*`, in a result of `find_exact_names`."""
     return frozenset(each for each in exact_names if each.startswith(_MAP))
 
 
 def nest_in_map_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
-    """Rewrite the columns of a list that does not show some maps: columns nested in a map move into its values.
+    """Return a list of columns after columns that are nested directly in a map are moved into the values of the map.
 
-    Each map in the list also gets its `_key` and `_value`.
-    maps: as `map_paths` returns them.
+    A list needs this if it lacks the `_key` and `_value` of some maps. Each map in the result has both.
+    maps: the paths of maps, as `map_paths` returns them.
     """
     found: dict[Path, None] = {}
     for path in columns:
@@ -157,7 +165,10 @@ def _is_map(path: Path, maps: Collection[str]) -> bool:
 
 
 def parent_keys(key: str, top_level: frozenset[str]) -> list[str]:
-    """Return the keys of the structs that a column is nested in, the outermost first; none for a top-level column."""
+    """Return the keys of the structs around a column, from the outermost to the innermost.
+
+    top_level: the keys of the columns that are not nested, whatever dots they contain. They give an empty list.
+    """
     if key in top_level:
         return []
     parts = key.split(".")
@@ -165,15 +176,19 @@ def parent_keys(key: str, top_level: frozenset[str]) -> list[str]:
 
 
 NO_COLUMNS = Columns(())
-"""The columns of a dataset without a list."""
+"""The columns of a dataset for which no event lists columns."""
 
 
 _HASH_SEPARATOR = "+"
-"""Separator between the hashes of joined lists."""
+"""The separator between the hashes of several joined lists."""
 
 
 def join_schema_hashes(schemas: Sequence[str], columns_of: Callable[[str], Sequence[Path]]) -> str:
-    """Return the hash of several joined lists: the hashes of those that add columns, in their order."""
+    """Return the joined hash of several lists of columns.
+
+    The joined hash consists of the hashes of the lists that add columns to the lists before them.
+    schemas: the hashes of the lists. columns_of: returns the columns of a list by its hash.
+    """
     hashes_with_new_columns = list[str]()
     joiner = _ColumnListJoiner()
     for schema in schemas:
@@ -183,17 +198,17 @@ def join_schema_hashes(schemas: Sequence[str], columns_of: Callable[[str], Seque
 
 
 def split_schema_hash(joined: str) -> list[str]:
-    """Return the hashes of the lists in a joined hash."""
+    """Return the hashes of the single lists in a joined hash."""
     return joined.split(_HASH_SEPARATOR)
 
 
 def is_joined_hash(schema: str) -> bool:
-    """Tell whether a hash is that of several joined lists."""
+    """Tell whether a hash is a joined hash of several lists."""
     return _HASH_SEPARATOR in schema
 
 
 def join_column_lists(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
-    """Return the columns of several lists, each once and in the spelling of the first list that has it."""
+    """Return the columns of several lists, each once and in the spelling of the first list that contains the column."""
     joiner = _ColumnListJoiner()
     for columns in lists:
         joiner.add(columns)
@@ -201,7 +216,7 @@ def join_column_lists(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
 
 
 def join_schema_facets(texts: Sequence[str]) -> str:
-    """Return the first of one or more schema facets (JSON), with the columns that the others add."""
+    """Return the first of some schema facets (JSON texts), extended by the columns that only the others have."""
     first, *others = (json.decode(text) for text in texts)
     for other in others:
         first["fields"] = _join_fields(first.get("fields"), other.get("fields"))
@@ -221,7 +236,7 @@ def _join_fields(fields: Any, more: Any) -> list[Any]:
 
 
 class _ColumnListJoiner:
-    """Joins lists of columns one after the other: each adds the columns that are missing."""
+    """Joins lists of columns one after the other. Each list adds the columns that the lists before it lack."""
 
     def __init__(self) -> None:
         self.columns: list[Path] = []
@@ -230,11 +245,11 @@ class _ColumnListJoiner:
         self._exact_names = frozenset[str]()
 
     def add(self, columns: Sequence[Path]) -> bool:
-        """Add the columns of a list; return whether that changed the joined columns.
+        """Add the columns of a list; return whether this changed the joined columns.
 
-        If either side has two names that differ only in case, these are compared exactly. A column is a map if any list
-        shows it as one; columns that other lists nest in it then belong to its values. A column is nested if any list
-        nests it.
+        Names are compared without case, unless the new list or the joined columns have two names that differ only in
+        case. If any list shows a column as a map, columns that other lists nest in this column become columns of the
+        values of the map. If any list shows a column as nested, it is nested in the result.
         """
         own = find_exact_names(columns)
         maps = map_paths(own)
@@ -262,7 +277,10 @@ class _ColumnListJoiner:
         self._keys = {column_key(name, self._exact_names) for name in self._names}
 
     def _nest_dotted_columns(self, columns: Sequence[Path], exact_names: frozenset[str]) -> bool:
-        """Nest known columns that have dots in their names and that this list nests; return whether there were any."""
+        """Nest the joined top-level columns with dots in their names that are nested columns in a new list.
+
+        Returns whether there were such columns. columns: the paths of the columns in the new list.
+        """
         named = ((at, path[0]) for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0])
         flat = {column_key(name, exact_names): at for at, name in named}
         if not flat:
@@ -277,9 +295,9 @@ class _ColumnListJoiner:
         return bool(found)
 
     def _add_keys(self, exact_names: frozenset[str], new_names: Sequence[str]) -> None:
-        """Add the keys of new columns.
+        """Add the keys of new columns to the keys of the joined columns.
 
-        If there are maps or names that differ only in case, the keys of all columns are computed again.
+        If there are maps or names that differ only in case, this method computes the keys of all columns again.
         """
         has_maps = len(exact_names) > 0 or any("._" in name for name in new_names)
         if has_maps:
@@ -290,10 +308,10 @@ class _ColumnListJoiner:
 
 
 def preferred_spellings(columns: Iterable[str]) -> dict[str, str]:
-    """Return one spelling of each column, by its key. The order of the input makes no difference.
+    """Return one spelling of each column, by its key. The result does not depend on the order of `columns`.
 
-    Mixed case comes before upper case, because engines may convert any name to upper case. Ties are broken
-    alphabetically.
+    A spelling in upper case is used only if there is no other, because engines may convert any name to upper case. Of
+    several possible spellings, the alphabetically first is used.
     """
     chosen: dict[str, str] = {}
     for column in sorted(columns, key=_preference_order):
@@ -302,12 +320,12 @@ def preferred_spellings(columns: Iterable[str]) -> dict[str, str]:
 
 
 def encode_spellings(columns: Iterable[str]) -> str:
-    """Return the chosen spellings as a JSON list, sorted."""
+    """Return the preferred spelling of each column as a sorted JSON list."""
     return msgspec.json.encode(sorted(preferred_spellings(columns).values())).decode()
 
 
 def decode_spellings(text: str | None) -> list[str]:
-    """Return the spellings in a JSON list, or an empty list if there is no text."""
+    """Return the spellings in a JSON list, or an empty list if the text is None or empty."""
     return msgspec.json.decode(text, type=list[str]) if text else []
 
 

@@ -1,4 +1,4 @@
-"""Rule 12: the columns of a dataset at a time. Rule 12.6 decides which lists of columns are complete."""
+"""Rule 12: find the columns of a dataset at a time. Rule 12.6 decides which lists of columns are complete."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,15 +26,18 @@ from headwater.lineage.runs.run_facts import DELETED, DatasetUse, EventContent, 
 READER_LIST, ADDED_COLUMNS, COMPLETE_UNLESS_PARTITIONED, COMPLETE_LIST = range(4)
 """The authority of a list of columns, in ascending order.
 
-READ: a reader sent the list. ADDED: the list adds columns. UNLESS_PARTS: the list is complete unless some event shows
-that the dataset is written in parts. COMPLETE: the list is complete.
+READER_LIST: a reader of the dataset sent the list.
+ADDED_COLUMNS: the dataset has the columns in the list, and may have others.
+COMPLETE_UNLESS_PARTITIONED: the list is complete, unless some event shows that the dataset is written in parts.
+COMPLETE_LIST: the list is complete.
 """
 
 
 def list_authority(content: EventContent, use: DatasetUse, *, is_output: bool) -> int:
-    """Return the authority (READ to COMPLETE) of the schema that an event gives for a dataset.
+    """Return the authority, from `READER_LIST` to `COMPLETE_LIST`, of the schema that an event gives for a dataset.
 
-    Only this event decides, so the order of events and other events make no difference.
+    use: the dataset in the event. is_output: whether the dataset is an output of the event.
+    The result depends only on this event.
     """
     if (
         SIGN_COMPLETE_LISTS in content.write_signs
@@ -70,7 +73,7 @@ def _output_list_authority(content: EventContent, output: DatasetUse) -> int:
 
 
 def _is_input_echo(content: EventContent) -> bool:
-    """Tell whether an event has the same inputs and outputs and no column lineage, as Spark's RDD jobs do."""
+    """Tell whether an event has the same inputs and outputs and no column lineage, as events of Spark's RDD jobs do."""
     if content.declared_facets or any(use.lineage or use.declared_facet for use in content.outputs):
         return False
     return {use.name for use in content.inputs} == {use.name for use in content.outputs}
@@ -80,7 +83,7 @@ _TABLE_COLUMN_NODES = re.compile(
     r"(?:append_data|replace_data|replace_iceberg_data|write_delta|write_iceberg_delta|merge_rows"
     r"|(?:execute_)?(?:merge_into|update)(?:_command|_table)?(?:_edge)?)(?:_exec(?:_v\d)?)?"
 )
-"""Nodes of Spark's plan for which the listener reports the columns of the table, not those of the written rows."""
+"""The nodes of Spark plans for which the listener reports the columns of the table, not of the written rows."""
 
 
 _BEFORE_CHANGE = 1 << 30
@@ -89,10 +92,11 @@ _BEFORE_CHANGE = 1 << 30
 class SchemaMention(NamedTuple):
     """One mention of a list of columns by an event. The greatest mention is the newest (rule 1.3).
 
-    place: the index of the dataset among the event's inputs and then outputs. 1 << 30 is added for a list that comes
-    with a DROP or RENAME, because it describes the dataset just before (rule 10.8).
-    schema: the hash of the list.
-    authority: READ to COMPLETE (`complete_lists`).
+    credible, time_us, rank, event_id: the sort key of the event (`Order`).
+    place: the index of the dataset in the event's list of inputs followed by outputs. If the output is dropped or
+    renamed, 1 << 30 is added, because the list then describes the dataset just before the change (rule 10.8).
+    schema: the content hash of the list.
+    authority: the result of `list_authority`, from `READER_LIST` to `COMPLETE_LIST`.
     """
 
     credible: bool
@@ -104,49 +108,51 @@ class SchemaMention(NamedTuple):
     authority: int = 0
 
     def described_dataset(self, name: Name, naming: NameResolver) -> Name:
-        """Return the dataset that the list describes; name: the name in the event, as sent."""
+        """Return the dataset that the list describes. name: the name of the dataset in the event, as sent."""
         return naming.generations.meaning(
             naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE_CHANGE)
         )
 
 
 class SchemaMentionStore(Protocol):
-    """Storage of all mentions of schemas, by dataset name as sent."""
+    """Storage of the mentions of all lists of columns, by the name of the dataset as sent."""
 
     def add_mentions(self, name: Name, mentions: Sequence[SchemaMention]) -> None:
-        """Store mentions; storing a mention again has no effect."""
+        """Store mentions under a name. Mentions that are already stored have no effect."""
 
     def mentions_newest_first(self, span: Span) -> Iterable[SchemaMention]:
         """Return the mentions under a name in a time span, the newest first.
 
-        Of consecutive mentions of one schema, implementations may return only the first and the last of each authority.
+        If consecutive mentions have the same list and authority, implementations may return only the first and last.
         """
 
     def has_part_mention(self, name: Name) -> bool:
         """Tell whether some event mentions a part of the dataset, such as a partition, under this name as sent."""
 
     def keep_all_mentions(self, names: Iterable[Name]) -> None:
-        """Store every mention under these names from now on.
+        """Store every mention under these names from now on, also consecutive mentions of the same list.
 
-        Each of them means several datasets, or several of them mean one dataset.
+        Callers use this for names that mean several datasets, and for several names that mean the same dataset.
         """
 
 
 class ColumnListSet:
-    """The lists that make up the columns of a dataset: its base list, and the newest mention of each newer list.
+    """The lists that together give the columns of a dataset (rule 12.7).
 
-    first_list: the list that comes first if there is no base list; None for the newest one.
+    These are the base list and all lists that are newer than the base list, each in its newest mention.
+    base_list: the newest complete list; None if no list is complete.
+    first_list: the list that comes first if there is no base list; None if the newest list comes first.
     """
 
     def __init__(self, *, has_parts: bool) -> None:
-        """has_parts: some event mentions a part of the dataset."""
+        """has_parts: whether some event mentions a part of the dataset, such as a partition."""
         self.base_list: SchemaMention | None = None
         self.first_list: SchemaMention | None = None
         self._base_authority = COMPLETE_LIST if has_parts else COMPLETE_UNLESS_PARTITIONED
         self._newer_lists: dict[tuple[str, int], SchemaMention] = {}
 
     def add_mention(self, mention: SchemaMention) -> None:
-        """Add a mention. The order of calls makes no difference."""
+        """Add a mention of a list. The result does not depend on the order of calls."""
         if self.base_list is not None and mention <= self.base_list:
             return
         if mention.authority >= self._base_authority:
@@ -158,42 +164,44 @@ class ColumnListSet:
 
     @property
     def lists(self) -> list[SchemaMention]:
-        """The base list, then the other lists, the newest first."""
+        """The base list, or else `first_list`, followed by the other lists from newest to oldest."""
         newer = sorted(self._newer_lists.values(), reverse=True)
         first = self.base_list or self.first_list
         return [first, *newer] if first else newer
 
     @property
     def newest_mention(self) -> SchemaMention | None:
-        """The newest mention; None without a list."""
+        """The newest mention of any list; None if there is no list."""
         return max((*self._newer_lists.values(), *((self.base_list,) if self.base_list else ())), default=None)
 
     def with_first_list(self, first: SchemaMention | None) -> "ColumnListSet":
-        """Return a copy in which `first` comes first if there is no base list."""
+        """Return a copy in which the list `first` comes first if there is no base list; None for the newest list."""
         found = copy(self)
         found.first_list = first
         return found
 
     @property
     def schema_hashes(self) -> tuple[str, ...]:
-        """The hashes of the lists in their order, each once."""
+        """The content hashes of the lists, in the order of `lists`, each once."""
         if not self._newer_lists and self.base_list is None:  # a fast path for names without lists, such as symlinks
             return ()
         return tuple(dict.fromkeys(seen.schema for seen in self.lists))
 
     @property
     def written_schema_hashes(self) -> set[str]:
-        """The hashes of the lists that do not come from readers."""
+        """The content hashes of the lists that do not come from readers."""
         return {seen.schema for seen in self.lists if seen.authority > READER_LIST}
 
 
 def column_lists_at(
     mentions: Iterable[SchemaMention], time_us: int = MAX_TIME_US, *, has_parts: bool = False
 ) -> ColumnListSet:
-    """Rule 12.7: return the lists that make up the columns at a time.
+    """Rule 12.7: return the lists that together give the columns of a dataset at a time.
 
-    These are the newest base list up to that time and all lists that are newer than it, or all lists without a base
-    list.
+    These are the newest base list up to that time and all newer lists. If there is no base list up to that time, these
+    are all lists.
+    mentions: the mentions of all lists of the dataset, the newest first.
+    has_parts: whether some event mentions a part of the dataset.
     """
     found = ColumnListSet(has_parts=has_parts)
     mention = first = None
@@ -204,7 +212,7 @@ def column_lists_at(
         first = first or (mention if mention.time_us <= time_us else None)
         if found.base_list is not None:
             break
-    # For the columns now, `first` stays None: lists that are added later may be newer than the first one here.
+    # For the present columns, `first_list` stays None, because later calls may add lists that are newer than `first`.
     return found if time_us == MAX_TIME_US else found.with_first_list(first or mention)
 
 
@@ -216,7 +224,7 @@ class SchemaJoiner:
         self._cache: BoundedCache[tuple[str, ...], str] = BoundedCache()
 
     def joined_hash(self, column_lists: ColumnListSet) -> str | None:
-        """Return the hash of the joined lists; None without a list."""
+        """Return the joined hash of the lists (`join_schema_hashes`); None if there is no list."""
         schemas = column_lists.schema_hashes
         if len(schemas) < 2:
             return schemas[0] if schemas else None
@@ -228,7 +236,7 @@ class SchemaHistory:
     """The columns of datasets, now and at earlier times."""
 
     def __init__(self, contents: FacetContents, stored_mentions: SchemaMentionStore, naming: NameResolver):
-        """contents: the columns of each list; naming: the datasets that names mean."""
+        """contents: stores the columns of each list. naming: resolves names to datasets."""
         self._contents = contents
         self._stored_mentions = stored_mentions
         self._naming = naming
@@ -237,11 +245,11 @@ class SchemaHistory:
         self._columns: dict[Name, Columns] = {}
 
     def add_mentions(self, name: Name, mentions_as_sent: Sequence[SchemaMention]) -> set[Name]:
-        """Store mentions under a name; return the datasets whose columns may have changed."""
+        """Store mentions under a name, and return the datasets with changed columns."""
         mentions = self.mentions_by_dataset(name, mentions_as_sent)
         before = {dataset: self.newest_schema_hash(dataset) for dataset in mentions}
         for dataset in mentions:
-            self.columns(dataset)  # cached before the change, so that `settle` can compare
+            self.columns(dataset)  # cached before the change, so that `refresh_columns` can compare
         self._stored_mentions.add_mentions(name, mentions_as_sent)
         for dataset, own in mentions.items():
             for seen in own:
@@ -249,7 +257,10 @@ class SchemaHistory:
         return {dataset for dataset, schema in before.items() if self.newest_schema_hash(dataset) != schema}
 
     def mentions_by_dataset(self, name: Name, mentions: Sequence[SchemaMention]) -> dict[Name, list[SchemaMention]]:
-        """Group mentions under one name by the dataset that they mean, with the newest mention of each list."""
+        """Return the mentions under one name, grouped by the dataset that each mention describes.
+
+        Of mentions of the same list with the same authority, only the newest is returned.
+        """
         newest: dict[tuple[Name, str, int], SchemaMention] = {}
         constant = mentions[0].described_dataset(name, self._naming) if self._naming.is_constant(name) else None
         for mention in mentions:
@@ -261,18 +272,18 @@ class SchemaHistory:
         return found
 
     def clear_lists(self, new_generations: Iterable[Name]) -> None:
-        """Clear the cached lists because names mean other datasets now.
+        """Clear the cached lists of all datasets, because names now mean other datasets.
 
-        new_generations: these had no columns before.
+        new_generations: the datasets that did not exist before. They count as datasets that had no columns.
         """
         self._lists.clear()
         for dataset in new_generations:
             self._columns.setdefault(dataset, NO_COLUMNS)
 
     def clear_lists_of_parts(self, names: Iterable[Name]) -> set[Name]:
-        """Clear the cached lists of the datasets that names mean, because events now mention parts of them.
+        """Clear the cached lists of datasets of which events now mention parts; return these datasets.
 
-        Returns these datasets.
+        names: the names, as sent, under which events mention parts.
         """
         datasets = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
         found = {dataset for dataset in self._lists if dataset.plain in {each.plain for each in datasets}}
@@ -282,11 +293,11 @@ class SchemaHistory:
         return datasets | found
 
     def newest_schema_hash(self, dataset: Name) -> str | None:
-        """Return the hash of the columns of a dataset now; None without a list."""
+        """Return the hash of the present columns of a dataset; None if no event lists columns."""
         return self._joined_hash(self._column_lists(dataset))
 
     def schema_hash_at(self, dataset: Name, time_us: int) -> str | None:
-        """Return the hash of the columns of a dataset at a time (`column_lists_at`); None without a list."""
+        """Return the hash of the columns of a dataset at a time (rule 12.7); None if no event lists columns."""
         known = self._column_lists(dataset)
         last = known.base_list or known.newest_mention
         if last is None or last.time_us <= time_us:  # most runs are later than all lists
@@ -299,9 +310,9 @@ class SchemaHistory:
         return self._joined_hash(self._read_lists(dataset, time_us))
 
     def changed_spans(self, name: Name, new_mentions: Sequence[SchemaMention]) -> Iterator[Span]:
-        """Yield the datasets whose columns change by mentions that are not stored yet, and the times that change.
+        """Yield the datasets and time spans for which new mentions change the result of `schema_hash_at`.
 
-        For all other times, the results of `at` stay the same.
+        name: the name of a dataset as sent. new_mentions: mentions under this name that are not stored yet.
         """
         for dataset, mentions in self.mentions_by_dataset(name, new_mentions).items():
             keys: dict[str | None, frozenset[str]] = {None: frozenset()}
@@ -312,7 +323,7 @@ class SchemaHistory:
                     for schema in (seen.schema, before)
                 )
                 if not own <= known or not seen.credible:
-                    yield Span(dataset)  # newer lists also count for earlier times
+                    yield Span(dataset)  # a list with new columns also counts for earlier times
                 elif before and split_schema_hash(before)[0] != seen.schema and self._may_be_first_list(dataset, seen):
                     first = self._first_mention(dataset, seen.time_us)
                     is_earliest = first is not None and first.time_us > seen.time_us
@@ -321,7 +332,10 @@ class SchemaHistory:
                     yield Span(dataset, seen.time_us)
 
     def _may_be_first_list(self, dataset: Name, mention: SchemaMention) -> bool:
-        """Tell whether a mention may be the first list, whose order of columns SQL that inserts by position uses."""
+        """Tell whether a mention may become the first list of a dataset.
+
+        The order of the columns in the first list matters for SQL that inserts values by position.
+        """
         base = self._column_lists(dataset).base_list
         return base is None or base.time_us > mention.time_us or mention.authority > ADDED_COLUMNS
 
@@ -335,7 +349,7 @@ class SchemaHistory:
         return self.columns(dataset).key(column)
 
     def refresh_columns(self, datasets: Iterable[Name]) -> set[Name]:
-        """Read the columns of datasets again; return those whose columns may have other keys now."""
+        """Read the columns of datasets again, and return the datasets in which the keys of columns may have changed."""
         changed = set()
         for dataset in datasets:
             before, now = self._columns.get(dataset), self._read_columns(dataset)
@@ -344,11 +358,11 @@ class SchemaHistory:
         return changed
 
     def base_list(self, dataset: Name) -> SchemaMention | None:
-        """Return the base list of a dataset now; None without one."""
+        """Return the present base list of a dataset; None if no list is complete."""
         return self._column_lists(dataset).base_list
 
     def written_column_keys(self, dataset: Name) -> frozenset[str]:
-        """Return the keys of the columns in lists that do not come from readers."""
+        """Return the keys of the present columns of a dataset, without columns that only lists from readers contain."""
         return frozenset().union(
             *(self._column_keys(schema, dataset) for schema in self._column_lists(dataset).written_schema_hashes)
         )
@@ -370,7 +384,7 @@ class SchemaHistory:
         return self._lists[dataset]
 
     def _first_mention(self, dataset: Name, time_us: int) -> SchemaMention | None:
-        """Return the newest mention up to a time, else the earliest later one."""
+        """Return the newest mention up to a time, else the earliest mention after it; None without a mention."""
         upto = (next(history, None) for history in self._mentions_by_name(dataset, time_us + 1))
         found = max((seen for seen in upto if seen), default=None)
         return found or min(chain.from_iterable(self._mentions_by_name(dataset)), default=None)
@@ -382,9 +396,9 @@ class SchemaHistory:
         return column_lists_at(newest_first, time_us, has_parts=by_parts)
 
     def _mentions_by_name(self, dataset: Name, until_us: int = MAX_TIME_US) -> Iterator[Iterator[SchemaMention]]:
-        """Yield the mentions under each name that means a dataset, the newest first.
+        """Yield, for each name that means a dataset, the mentions of the dataset under this name, the newest first.
 
-        The end of a span is included, because a DROP or RENAME describes the dataset that it ends.
+        The end of each time span is included, because an event with a DROP or RENAME describes the dataset before it.
         """
         for span in self._naming.uses(dataset):
             yield self._mentions_of_dataset(Span(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset)
@@ -397,7 +411,8 @@ class SchemaHistory:
 def schema_mentions(fact: RunFacts) -> Iterator[tuple[Name, SchemaMention]]:
     """Yield (dataset name as sent, mention) for each list of columns in an event.
 
-    A list that comes with a DROP or RENAME describes the dataset just before (rule 10.8).
+    If the event drops or renames the output, the list describes the dataset just before the change (rule 10.8). After a
+    RENAME, the name is the previous name.
     """
     order, content = fact.order, fact.content
     for place, use in enumerate((*content.inputs, *content.outputs)):

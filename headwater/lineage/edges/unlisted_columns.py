@@ -1,4 +1,4 @@
-"""Rule 12.10: find columns that readers no longer list, for datasets that no run writes."""
+"""Rule 12.10: for a dataset that no run writes, find the columns that its readers no longer list."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -7,21 +7,22 @@ from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
 
 SchemaKeys = Callable[[str], frozenset[str]]
-"""Returns the keys of the columns in the list of a hash."""
+"""(content hash of a list of columns) → keys of these columns"""
 
 
 class ReaderList(NamedTuple):
-    """A list of columns with which a job read a dataset."""
+    """A list of columns that a job reported when it read a dataset."""
 
     job: Name
     mention: SchemaMention
 
 
 class UnlistedColumn(NamedTuple):
-    """A column, by its key, that the newest lists of all readers lack.
+    """A column that an older list has and that no reader's newest list has.
 
+    column: the key of the column.
     last_mention: the newest list that has the column.
-    unlisted_since: the list since which no reader's newest list has it.
+    unlisted_since: the first list from which on no reader listed the column.
     """
 
     column: str
@@ -32,10 +33,11 @@ class UnlistedColumn(NamedTuple):
 def find_unlisted_columns(
     reader_lists: Iterable[ReaderList], other_lists: Iterable[SchemaMention], keys_of: SchemaKeys
 ) -> list[UnlistedColumn]:
-    """Return the columns that the newest lists of all jobs lack and an older list has, sorted by key.
+    """Return the columns that some older list has and that no reader's newest list has, sorted by key.
 
-    reader_lists: the lists of jobs that read the dataset, within 92 days.
-    other_lists: all other lists, from any source and time.
+    reader_lists: the lists from jobs that read the dataset, within the last 92 days.
+    other_lists: all other lists of columns of the dataset.
+    keys_of: returns the keys of the columns in a list.
     """
     by_job: dict[Name, list[SchemaMention]] = {}
     for job, seen in reader_lists:
@@ -57,7 +59,11 @@ def find_unlisted_columns(
 def _first_list_without(
     column: str, listed: SchemaMention, histories: Sequence[Sequence[SchemaMention]], keys_of: SchemaKeys
 ) -> SchemaMention:
-    """Return the list with which the last job that had listed a column stopped listing it."""
+    """Return the list from which on no reader listed a column.
+
+    column: the key of the column. listed: the newest list that has the column.
+    histories: the lists of each reader, from oldest to newest. keys_of: returns the keys of the columns in a list.
+    """
     found = []
     for own in histories:
         places = [at for at, seen in enumerate(own) if column in keys_of(seen.schema)]

@@ -1,6 +1,7 @@
 """Rule 6.7: decide whether a write replaces all rows of its output.
 
-The table in `docs/reference/lineage.md` gives the source of each line. Only `write_kind` decides by events.
+The table of rule 6.7 in `docs/reference/lineage.md` documents the conditions. `write_kind` decides by the events of the
+run; users' rules and commits are applied elsewhere (`applied_rules`).
 """
 
 import re
@@ -12,28 +13,29 @@ from headwater.lineage.names.dataset_name import Name
 ADDS_ROWS, WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE = WRITE_KINDS = range(3)
 """The kinds of writes.
 
-ADDS: the write adds or changes rows. UNLESS_PARTS: it is a whole rewrite unless some event shows that the dataset is
-written in parts. WHOLE: it is a whole rewrite.
+ADDS_ROWS: the write adds or changes rows.
+WHOLE_UNLESS_PARTITIONED: the write replaces all rows, unless some event shows that the dataset is written in parts.
+WHOLE_REWRITE: the write replaces all rows.
 """
 
 SIGN_SQL_WHOLE = "whole"
 """Sign: the SQL empties or replaces its only target.
 
-These are TRUNCATE, DELETE without a condition, and CREATE OR REPLACE TABLE AS.
+The SQL is a TRUNCATE, a DELETE without a condition, or a CREATE OR REPLACE TABLE AS.
 """
 
 SIGN_PART = "part"
 """Sign: the write replaces only a part of the rows.
 
-The SQL has a condition on the replaced rows or changes rows (MERGE, UPDATE, DELETE), or the session overwrites
-partitions dynamically.
+The SQL has a condition on the replaced rows, the SQL changes rows (MERGE, UPDATE, DELETE), or the Spark session
+overwrites partitions dynamically.
 """
 
 SIGN_PARTITIONS = "partitions"
-"""Sign: the SQL shows with PARTITION or PARTITIONED BY that the output has partitions."""
+"""Sign: PARTITION or PARTITIONED BY in the SQL shows that the output has partitions."""
 
 SIGN_NOT_IF_EXISTS = "if not exists"
-"""Sign: the SQL writes nothing if the table exists."""
+"""Sign: the SQL has IF NOT EXISTS, so it writes nothing if the table exists."""
 
 SIGN_MATERIALIZED = "materialized"
 """Sign: dbt builds the whole table or view from scratch."""
@@ -46,12 +48,13 @@ SIGN_COMPLETE_LISTS = "lists all"
 class CompletedWrite(NamedTuple):
     """A completed write of one output by one run.
 
-    job: the name of the job.
-    lifecycle: `lifecycleStateChange` of the output.
-    signs: the signs of the run, which are the constants above.
-    is_part: the rules for names removed a folder or pattern from the output's name, or the output has a `subset` facet.
-    is_only_output: the run has no other output.
-    has_failed: the attempt has a FAIL, too.
+    job: the canonical name of the job, without its namespace.
+    lifecycle: the `lifecycleStateChange` of the output; None without one.
+    signs: the write signs of the run. The constants `SIGN_*` of this module are the ones that count here.
+    is_part: whether the output is only a part of a dataset. This is so if the rules for names removed a folder or
+    pattern from the name of the output, or if the output has a `subset` facet.
+    is_only_output: whether the run has no other output.
+    has_failed: whether the COMPLETE attempt of the run also has a FAIL event.
     """
 
     job: str
@@ -64,7 +67,7 @@ class CompletedWrite(NamedTuple):
 
 
 def write_kind(write: CompletedWrite) -> int:
-    """Return the kind of a write by its events: one of `WRITE_KINDS`."""
+    """Return the kind of a write, one of `WRITE_KINDS`, as the events of its run show it."""
     if write.has_failed or write.is_part:
         return ADDS_ROWS
     nodes = _plan_nodes(write.job)
@@ -82,7 +85,7 @@ def write_kind(write: CompletedWrite) -> int:
 def is_whole_rewrite(kind: int, *, has_parts: bool) -> bool:
     """Tell whether a write of this kind is a whole rewrite.
 
-    has_parts: some event shows that the dataset is written in parts.
+    has_parts: whether some event shows that the dataset is written in parts.
     """
     return kind == WHOLE_REWRITE or (kind == WHOLE_UNLESS_PARTITIONED and not has_parts)
 
@@ -99,7 +102,7 @@ def _is_partial_write(write: CompletedWrite, nodes: Iterable[str]) -> bool:
 
 
 def _plan_nodes(job: str) -> list[str]:
-    """Split a job name such as `app.node.target`, in which a part may be a node of Spark's plan."""
+    """Split a job name such as `app.node.target` into parts in lower case. A part may be a node of a Spark plan."""
     return job.lower().split(".")
 
 
@@ -115,9 +118,9 @@ _REPLACING_STATEMENT = re.compile(
     r"(?:(?:atomic_|execute_)?replace_table(?:_as_select)?|(?:atomic_|execute_)?create_table_as_select)"
     r"(?:_command|_exec(?:_v\d)?)?"
 )
-"""Spark's statements that replace the whole table.
+"""The nodes of Spark plans that replace a whole table.
 
-`CreateDataSourceTableAsSelectCommand` is not one of them, because `saveAsTable` in append mode runs it, too.
+The node `CreateDataSourceTableAsSelectCommand` is missing here, because `saveAsTable` in append mode runs it, too.
 """
 
 _SAVE_COMMAND = "execute_save_into_data_source_command"
@@ -131,7 +134,7 @@ _PATHS_AND_JDBC = frozenset(
         *("postgres", "mysql", "mariadb", "sqlserver", "mssql", "oracle", "db2", "h2", "derby", "sqlite", "teradata"),
     )
 )
-"""Schemes of file systems and of databases that Spark writes by JDBC.
+"""The namespace schemes of file systems, and of databases that Spark writes over JDBC.
 
-For the connectors of Snowflake, BigQuery, Kafka and Kusto, the listener reports OVERWRITE for appends, too.
+Snowflake, BigQuery, Kafka and Kusto are missing, because Spark's listener reports OVERWRITE for their appends, too.
 """

@@ -1,4 +1,4 @@
-"""Rule 2.1: the canonical form of names. It depends on the name, the rules and the metadata table.
+"""Rule 2.1: the canonical form of names. This form depends on the name, the rules and the metadata table.
 
 Some rules also depend on the producer of the event or on the namespace of its job.
 """
@@ -28,26 +28,33 @@ class EventRules:
     """
 
     def __init__(self, rules: Iterable[NameRule], canonical: Callable[[str, str], Name]) -> None:
-        """rules: in order; canonical: returns the canonical form of a name without these rules."""
+        """Store the rules.
+
+        rules: the rules in the order in which they are tried.
+        canonical: a function that maps (namespace, name) to the canonical name, without applying these rules.
+        """
         self.rules = tuple(rules)
         self._canonical = canonical
         self._cache: BoundedCache[tuple[Name, str, str], Name] = BoundedCache()
 
     def concern(self, name: Name) -> bool:
-        """Return whether a rule can fit a canonical name in some event."""
+        """Return whether at least one rule fits a canonical name if conditions on the event are ignored."""
         return any(_rule_fits(rule, name) for rule in self.rules)
 
     def form(self, name: Name, producer: str, job_namespace: str) -> Name:
-        """Return the form of a canonical name in an event."""
+        """Return the name that replaces a canonical name in an event, or the same name if no rule applies.
+
+        job_namespace: the namespace of the event's job.
+        """
         key = (name, producer, job_namespace)
         found = self._cache.get(key)
         return found if found is not None else self._cache.put(key, self._apply(name, producer, job_namespace)[1], 0)
 
     def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
-        """Return the step from a canonical name to its form in an event; none if the name stays the same.
+        """Return the one step that replaces a canonical name in an event, or an empty list if the name stays the same.
 
-        If producer and job_namespace are both None, the event is unknown, and the result contains the rules that may
-        apply.
+        If producer and job_namespace are both None, the event is unknown. In this case, the result has one step for
+        each rule that may apply, and these steps do not change the name.
         """
         if producer is None and job_namespace is None:
             return [
@@ -82,10 +89,13 @@ _TOO_LONG = f"names of more than {LONGEST} characters are shortened in the middl
 
 
 _CandidateRules = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
-"""For each stage, the rules that may fit namespaces of one scheme, with their patterns for this scheme."""
+"""For each stage, the rules that may fit namespaces of one scheme, each with its patterns for this scheme."""
 
 _FittingRule = tuple[NameRule, str, dict[str, str]]
-"""A rule that fits a namespace, a text that each fitting name contains, and the values of namespace placeholders."""
+"""A rule that fits a namespace, a text that each fitting name contains, and the values of the namespace placeholders.
+
+The text is empty if the rule has no pattern for the name.
+"""
 
 _FittingRules = list[tuple[_FittingRule, ...] | None]
 """For each stage, the rules that fit a namespace. None for a stage that no name of the namespace has reached yet."""
@@ -96,7 +106,7 @@ class NameRules:
 
     In each stage, the first rule that fits and changes the name applies. The stages repeat until the name stays the
     same. User rules may lengthen a name in each round or form a cycle. If a name still changes after eight rounds, it
-    stays as sent. Therefore, the canonical form of a canonical form is always the same form.
+    stays as sent. Therefore, a canonical name stays the same if the rules are applied to it again.
     """
 
     def __init__(
@@ -105,9 +115,11 @@ class NameRules:
         metadata_rows: Iterable[MetadataRow] = (),
         job_texts: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Read rules from (file, YAML) pairs; raises WrongSetting, which names file, line and rule.
+        """Read the rules; raises WrongSetting, which names file, line and rule.
 
-        texts: rules for names of datasets; job_texts: rules for names of jobs; metadata_rows: the metadata table.
+        texts: (file, YAML) pairs with the user's rules for dataset names.
+        metadata_rows: the rows of the metadata table.
+        job_texts: (file, YAML) pairs with the user's rules for job names.
         """
         self._sources = (tuple(texts), tuple(metadata_rows), tuple(job_texts))
         rows = self._sources[1]
@@ -132,18 +144,18 @@ class NameRules:
 
     @cached_property
     def rules_hash(self) -> str:
-        """The version of the rules for names: a hash over the rules and the code that derives rows from events."""
+        """The version of the rules: a hash of rules, metadata table and the code that derives rows from events."""
         return _hash(rule_code_hash(), *self._hash_inputs)
 
     def canonical(self, namespace: str, name: str) -> Name:
-        """Return the canonical form of a name as sent. Accepts every text and never raises."""
+        """Return the canonical name for a namespace and name as sent. Accepts every text and never raises."""
         found = self._cache.get((namespace, name))
         return found if found is not None else self._derive_and_cache(namespace, name)
 
     def in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
-        """Return a function for the canonical form of names in one event.
+        """Return a function that maps (namespace, name) as sent in one event to the canonical name.
 
-        It also applies rules with conditions on the event (rule 2.1).
+        The function also applies the rules that have conditions on the event (rule 2.1).
         job_namespace: the namespace in the canonical name of the event's job; empty for a DatasetEvent.
         """
         if not self.of_events.rules:
@@ -151,7 +163,7 @@ class NameRules:
         return lambda namespace, name: self.of_events.form(self.canonical(namespace, name), producer, job_namespace)
 
     def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
-        """Return the canonical name of a job; outputs: those of the event that names it, as sent."""
+        """Return the canonical name of a job; outputs: the outputs, as sent, of the event that names the job."""
         return self.jobs.canonical(job, outputs)
 
     def has_complete_lists(self, producer: str) -> bool:
@@ -161,9 +173,10 @@ class NameRules:
     def explain(
         self, namespace: str, name: str, producer: str | None = None, job_namespace: str | None = None
     ) -> list[Step]:
-        """Return the steps from a name as sent to its canonical form, in order; none if the name is canonical.
+        """Return the steps from a name as sent to its canonical form, in order; empty if the name is canonical.
 
-        producer, job_namespace: those of the event that uses the name; some rules depend on them.
+        producer, job_namespace: the producer and the job's namespace of the event that uses the name, or None if they
+        are unknown. Some rules depend on them.
         """
         found, steps = self._apply_rules(Name(namespace, name))
         return [*steps, *self.of_events.explain(found, producer, job_namespace)]
@@ -208,7 +221,10 @@ class NameRules:
         return sent, [*steps, Step("unsettled", _STILL_CHANGES, name, sent)]
 
     def _fitting_rules(self, namespace: str) -> _FittingRules:
-        """Return the rules that fit a namespace, by stage. Names share few namespaces, so the rules are cached."""
+        """Return, for each stage, the rules that fit a namespace, or None if they are not determined yet.
+
+        The list is cached, because most names share a namespace with other names. The caller fills the stages.
+        """
         found = self._by_namespace.get(namespace)
         if found is None:
             found = [None if rules else () for rules in self._candidate_rules(namespace)]
@@ -217,9 +233,9 @@ class NameRules:
         return found
 
     def _candidate_rules(self, namespace: str) -> _CandidateRules:
-        """Return the rules that may fit a namespace, by stage.
+        """Return, for each stage, the rules that may fit a namespace, which depends on its scheme.
 
-        The cache is bounded, because schemes come from events.
+        The cache of the results is bounded, because events contain any number of schemes.
         """
         scheme = namespace.partition(":")[0]
         found = self._by_scheme.get(scheme)
@@ -287,7 +303,10 @@ def _keep_name(name: Name) -> Name:
 def _aliases(
     own: Iterable[NameFile], rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]
 ) -> dict[str, Name]:
-    """Return the datasets of business names, by casefolded business name."""
+    """Map each casefolded business name to the canonical name of its dataset.
+
+    own: the user's files. If a business name occurs several times, the first entry counts, and files precede rows.
+    """
     given = [alias for file in own for alias in file.aliases]
     given += [(row.name, Name(row.parent, row.target)) for row in rows_of_kind(rows, "alias")]
     return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}

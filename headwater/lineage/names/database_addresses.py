@@ -1,4 +1,4 @@
-"""Parse database addresses of drivers: options, lists of hosts, and the formats of Oracle and SQL Server."""
+"""Parse the database addresses of drivers: options, lists of hosts, and the formats of Oracle and SQL Server."""
 
 import re
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from headwater.lineage.names.dataset_name import Name
 
 NAMESPACES = 2048
-"""The number of namespaces in each cache, of at most 4,096 characters each. Many names share a namespace."""
+"""The maximum number of namespaces in each cache. Each namespace has at most 4,096 characters."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
 
@@ -31,13 +31,13 @@ _IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECAS
 
 @lru_cache(NAMESPACES)
 def uri_parts(namespace: str) -> tuple[str, str, str] | None:
-    """Return (scheme with `://`, authority, rest) of a namespace; None if it is not a URI."""
+    """Split a namespace into (scheme with `://`, authority, rest); return None if the namespace is not a URI."""
     found = _URI.fullmatch(namespace)
     return None if found is None else (found[1], found[2], found[3])
 
 
 def table_options(name: Name) -> Name:
-    """Keep only the options of a JDBC URL that identify the table, and remove those about the connection."""
+    """Keep the options of a JDBC URL that identify the table, and remove options that only affect the connection."""
     found = _ADDRESS.fullmatch(name.namespace)
     if found is None:
         return name
@@ -48,7 +48,10 @@ def table_options(name: Name) -> Name:
 
 
 def sql_server_address(name: Name) -> Name:
-    """Move the server in an address of SQL Server's drivers before the options, and remove braces around values.
+    """Write the address of a SQL Server driver as `scheme://host:port;options`, without braces around option values.
+
+    The server and the port may be options; they move in front of the other options. An address without a server stays
+    the same.
 
     Source: Microsoft's JDBC driver, "Building the connection URL".
     """
@@ -69,8 +72,8 @@ def sql_server_address(name: Name) -> Name:
 def host_list(name: Name) -> Name:
     """Write the hosts of an address as `host:port,host:port`.
 
-    Forms: `[a:1,b:2]`, `(host=a,port=1),(host=b,port=2)` and `address=(host=a)(port=1),address=(host=b)` of MySQL and
-    MariaDB, Cassandra's `a--b:1` and ClickHouse's `(http://a:1),(grpc://b:2)`.
+    Supported forms are `[a:1,b:2]`, `(host=a,port=1),(host=b,port=2)` and `address=(host=a)(port=1),address=(host=b)`
+    of MySQL and MariaDB, `a--b:1` of Cassandra, and `(http://a:1),(grpc://b:2)` of ClickHouse.
     Sources: MySQL Connector/J, "Connection URL Syntax"; the JDBC wrapper of Cassandra's driver; ClickHouse's driver.
     """
     if found := _ENDPOINTS.fullmatch(name.namespace):
@@ -92,7 +95,10 @@ def host_list(name: Name) -> Name:
 
 
 def _key_value_hosts(text: str) -> list[str]:
-    """Return `host:port` for each host of `(host=a,port=1),address=(host=b)(port=2)`; empty if there is other text."""
+    """Return `host:port` for each host of a text such as `(host=a,port=1),address=(host=b)(port=2)`.
+
+    Returns an empty list if the text has other characters outside of the parentheses.
+    """
     pairs = [pair.partition("=") for group in _IN_PARENTHESES.findall(text) for pair in group.split(",")]
     if _IN_PARENTHESES.sub("", text).rpartition("@")[2].strip(", "):
         return []
@@ -106,7 +112,7 @@ def _key_value_hosts(text: str) -> list[str]:
 
 
 def first_host(name: Name) -> Name:
-    """Keep only the first host of a list, because other addresses of the same Oracle service name only this host."""
+    """Keep only the first host of a list, because some addresses of an Oracle service contain only the first host."""
     found = uri_parts(name.namespace)
     if found is None or "," not in found[1]:
         return name
@@ -120,7 +126,10 @@ def first_of(marks: str, text: str) -> int:
 
 
 def options_of(text: str) -> dict[str, str]:
-    """Return the options of an address, by option name in lower case."""
+    """Map the option names in the options of an address, in lower case, to their values.
+
+    text: the part of the address with the options, separated by `;`, `?` or `&`.
+    """
     pairs = (pair.partition("=") for pair in re.split("[;?&]", text.removeprefix(":")))
     return {key.strip().lower(): value.strip() for key, _, value in pairs}
 
@@ -134,8 +143,8 @@ _ORACLE_PROTOCOL = re.compile(r"(?:[A-Za-z]++:)?//")
 def oracle_address(name: Name) -> Name:
     """Write the address of an Oracle driver as `oracle://host:port/service`.
 
-    Forms: `oracle:thin:@//host:port/service`, `@host:port:sid`, `@tcps://…`, `@ldap://host/service,cn=…` and TNS
-    descriptors `@(DESCRIPTION=…)`. The first host of a descriptor counts.
+    Supported forms are `oracle:thin:@//host:port/service`, `@host:port:sid`, `@tcps://…`, `@ldap://host/service,cn=…`
+    and TNS descriptors `@(DESCRIPTION=…)`. Only the first host of a descriptor is used.
     Source: Oracle's JDBC guide, "Data Sources and URLs".
     """
     address = name.namespace.partition("@")[2] or name.namespace.partition(":")[2].partition(":")[2]

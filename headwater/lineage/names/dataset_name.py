@@ -1,11 +1,11 @@
-"""The name of a dataset or job, and one step from a name as sent to its canonical form."""
+"""The name of a dataset or job, and the step by which one rule changes a name."""
 
 import re
 from hashlib import sha256
 from typing import NamedTuple
 
 LONGEST = 4096
-"""Maximum characters of a namespace or name. Longer ones are shortened (rule 2.2), but bronze stores all of them."""
+"""The maximum length of a namespace or name in characters. Longer names are shortened (rule 2.2), except in bronze."""
 
 _HEAD, _TAIL = 2000, 1000
 
@@ -14,9 +14,9 @@ _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL
 
 
 class Name(NamedTuple):
-    """The name of a dataset or job in OpenLineage's two parts, with the generation of a dataset (rule 10).
+    """The namespace and name of a dataset or job, as in OpenLineage, and the generation of a dataset (rule 10).
 
-    generation: the key of the run that ended the previous generation, empty for the first generation and for names
+    generation: the key of the run that ended the previous generation; empty for the first generation and for names
     without generations.
     """
 
@@ -31,7 +31,7 @@ class Name(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, str]:
-        """Namespace and name."""
+        """The pair (namespace, name)."""
         return self.namespace, self.name
 
     @property
@@ -43,12 +43,15 @@ class Name(NamedTuple):
 
     @property
     def shown(self) -> dict[str, str]:
-        """The name as JSON answers contain it."""
+        """The JSON object that represents the name in answers, without the generation."""
         return {"namespace": self.namespace, "name": self.name}
 
 
 class Step(NamedTuple):
-    """The effect of one rule on a name; `why` is the explanation in the rule."""
+    """The effect of one rule on a name.
+
+    rule: the id of the rule. why: the explanation in the rule. before, after: the name before and after the rule.
+    """
 
     rule: str
     why: str
@@ -57,7 +60,7 @@ class Step(NamedTuple):
 
 
 def _shorten(text: str) -> str:
-    """Shorten a text in the middle and note that in the text, so that every answer and page shows it."""
+    """Replace the middle of a text that is too long with a note of its length and hash, which all answers show."""
     if len(text) <= LONGEST:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -28,7 +28,9 @@ Parts = tuple[str, ...]
 class NameMatches(NamedTuple):
     """The datasets with a name that ends with a text.
 
-    own: by their canonical names; aliases: by other names; ignoring_case: by any name, ignoring case.
+    own: datasets with a canonical name that ends with the text.
+    aliases: datasets with another name that ends with the text.
+    ignoring_case: datasets with any name that ends with the text only if case is ignored.
     """
 
     own: set[Name]
@@ -37,19 +39,19 @@ class NameMatches(NamedTuple):
 
 
 class DisplayNames:
-    """The display names of all known datasets. Names are only added, so a display name never gets shorter.
+    """The display names of all known datasets. Names can be added, but not removed.
 
-    The display name is the shortest form of a name that no other dataset has: `lakehouse.schema.table` in OneLake, the
-    name in a database, the path in a store, `catalog.schema.table` for a location with a name in Unity Catalog. If
-    another dataset has the same form, the display name starts with the workspace, host or bucket, or if that is not
-    unique either, with the whole namespace.
+    The display name is the shortest form of a name that no other dataset has. This form is `lakehouse.schema.table` in
+    OneLake, the name in a database, the path in a store, and `catalog.schema.table` for a location with a name in Unity
+    Catalog. If another dataset has the same form, the display name starts with the workspace, host or bucket. If this
+    form is not unique either, the display name starts with the whole namespace.
     """
 
     def __init__(self, labels: Mapping[str, str], aliases: Mapping[str, Name]) -> None:
         """Create an empty collection of display names.
 
-        labels: the names of workspaces and items of OneLake, by id in lower case.
-        aliases: the datasets that users' business names mean, by casefolded name.
+        labels: maps the ids of OneLake workspaces and items, in lower case, to their names.
+        aliases: maps the casefolded business names of users to the datasets that they mean.
         """
         self._labels, self._user_aliases = labels, aliases
         self._dataset_by_name: dict[Name, Name] = {}
@@ -59,7 +61,10 @@ class DisplayNames:
         self._cache: dict[Name, str] = {}
 
     def add(self, name: Name, dataset: Name) -> None:
-        """Add a name of a dataset: its own name, or another one that means it."""
+        """Add a name of a dataset.
+
+        name: the canonical name of the dataset itself, or another name that refers to the dataset.
+        """
         if self._dataset_by_name.get(name) == dataset:
             return
         self._cache.clear()
@@ -87,29 +92,33 @@ class DisplayNames:
         return next((form for form in forms if self._is_unique(form, dataset)), _full_name(dataset))
 
     def shown(self, dataset: Name) -> str:
-        """Return a name for messages, which is the canonical name of most datasets.
+        """Return the name of a dataset for messages, which is the canonical name for most datasets.
 
-        It is the display name for a dataset with a name in Unity Catalog, or with known ids of OneLake in its name.
+        Datasets with a name in Unity Catalog, or with known OneLake ids in their name, have their display name instead.
         """
         own = dataset in self._unity_names or _with_labels(dataset, self._labels) != dataset
         return self.of(dataset) if own else _full_name(dataset)
 
     def called(self, text: str) -> Name | None:
-        """Return the only dataset with this form of its name or this canonical name; None if there is no single one."""
+        """Return the dataset with a display form or canonical name equal to a text; None for no or several datasets."""
         found = self._dataset_by_form.get(text)
         return found if found is not None or text in self._dataset_by_form else self._find_by_canonical_name(text)
 
     def _find_by_canonical_name(self, text: str) -> Name | None:
-        """Return the dataset with the canonical name `namespace/name`, if only one split at a slash gives a dataset."""
+        """Return the dataset of a text `namespace/name`; None for no or several datasets.
+
+        The namespace may contain slashes, so each of the first slashes is tried as the end of the namespace.
+        """
         ends = islice(re.finditer("/", text), _MAX_SLASHES)
         names = (Name(text[: end.start()], text[end.end() :]) for end in ends)
         found = {self._dataset_by_name[name] for name in names if name in self._dataset_by_name}
         return found.pop() if len(found) == 1 else None
 
     def ending(self, text: str, namespaces: Set[str] = frozenset()) -> NameMatches:
-        """Return the datasets with a name that ends with a text, with `.` or `/` between parts, quoted or not.
+        """Return the datasets with a name that ends with a text.
 
-        namespaces: if not empty, only datasets with a name in one of these.
+        The parts of the text are separated by `.` or `/` and may be quoted.
+        namespaces: if not empty, the result contains only datasets with a name in one of these namespaces.
         """
         found = NameMatches(set(), set(), set())
         for parts in _readings(text):
@@ -128,9 +137,10 @@ class DisplayNames:
         return found
 
     def labelled(self) -> Iterator[tuple[str, Name]]:
-        """Yield (display name, dataset) if the display name is more than the canonical name without its namespace.
+        """Yield (display name, dataset) for each dataset in OneLake or with a name in Unity Catalog.
 
-        Error messages suggest these names, and the search includes them.
+        The display names of these datasets differ from their canonical names. Error messages suggest these names, and
+        the search includes them.
         """
         return ((self.of(name), name) for name in self._datasets_with_special_names())
 
@@ -146,7 +156,7 @@ class DisplayNames:
         )
 
     def _name_parts(self, name: Name) -> Iterator[Parts]:
-        """Yield the parts of a name, for each way to write it."""
+        """Yield the parts of a name, once for each way in which a user may write the name."""
         yield _split_name(_full_name(name))
         written = _with_labels(name, self._labels)
         if written != name:
@@ -168,7 +178,7 @@ def _match_onelake(name: Name) -> re.Match[str] | None:
 
 
 def _last_part(name: str) -> str:
-    """Return the last part of a name, casefolded. Most names have no quotes and need not be parsed."""
+    """Return the last part of a name, casefolded. Only names with quotes are parsed, because parsing is slow."""
     if _QUOTES.search(name):
         return (_split_name(name) or ("",))[-1].casefold()
     text = name.rstrip("./")
@@ -176,12 +186,15 @@ def _last_part(name: str) -> str:
 
 
 def display_form(name: Name, labels: Mapping[str, str]) -> str:
-    """Return the shortest form of a name, even if other datasets have the same; labels: as for `DisplayNames`."""
+    """Return the shortest form of a name, even if other datasets have the same form.
+
+    labels: maps the ids of OneLake workspaces and items, in lower case, to their names.
+    """
     return next(_display_forms(name, labels))
 
 
 def _display_forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
-    """Yield the forms of a name that are shorter than its canonical form, the shortest first."""
+    """Yield the forms of a name without its full namespace, the shortest first."""
     written = _with_labels(name, labels)
     onelake = _match_onelake(written)
     table = _table_in_onelake(written.name) if onelake else None
@@ -195,7 +208,7 @@ def _display_forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _with_labels(name: Name, labels: Mapping[str, str]) -> Name:
-    """Replace the ids of workspace and item in a name of OneLake by their names, if they are known."""
+    """Replace the ids of the workspace and the item in a OneLake name with their names, if `labels` contains them."""
     found = _match_onelake(name)
     if found is None:
         return name
@@ -206,9 +219,9 @@ def _with_labels(name: Name, labels: Mapping[str, str]) -> Name:
 
 
 def _table_in_onelake(path: str) -> Parts | None:
-    """Return (lakehouse, schema, table) of a table's folder, without a schema if the folder has none.
+    """Return (lakehouse, schema, table) for the folder of a OneLake table, or (lakehouse, table) without a schema.
 
-    Returns None for other folders, and if only the id of the item is known.
+    Returns None for other folders, and if the path contains the item's id instead of its name.
     """
     item, *rest = path.split("/")
     if len(rest) not in (2, 3) or rest[0] != "Tables" or _GUID.fullmatch(item):
@@ -234,7 +247,10 @@ def _split_name(text: str) -> Parts:
 
 
 def _readings(text: str) -> Iterator[Parts]:
-    """Yield the parts of a typed name for each way to read it, the most likely first."""
+    """Yield the parts of a name that a user typed, once for each way to read the name, the most likely way first.
+
+    The ways are: with quotes as delimiters, with quotes removed, and both without a leading session catalog.
+    """
     parts = _split_name(text)
     read = [parts, _split_name(without_quotes(text))]
     read += [each[1:] for each in read if len(each) > 1 and each[0].casefold() in _SESSION_CATALOGS]

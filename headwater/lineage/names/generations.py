@@ -1,6 +1,7 @@
-"""Rule 10: the generations of datasets, from the drops, renames and writes of runs.
+"""Rule 10: determine the generations of datasets from the drops, renames and writes of runs.
 
-Locations are names after symlinks (rule 2.3).
+A new generation of a dataset begins when a run drops the dataset or renames another dataset to its location. A location
+is the name that remains after symlinks are followed (rule 2.3).
 """
 
 from bisect import bisect_left, insort
@@ -16,7 +17,10 @@ MAX_TIME_US = 1 << 62
 
 
 class Change(NamedTuple):
-    """A drop (`to` is None) or a rename of the dataset at a location."""
+    """A drop or a rename of the dataset at `location`.
+
+    to: the new location after a rename; None for a drop.
+    """
 
     time_us: int
     location: Name
@@ -24,12 +28,12 @@ class Change(NamedTuple):
 
     @property
     def ended(self) -> Name:
-        """The location whose generation ends: the dropped one, or the new name of a rename."""
+        """The location at which a generation ends: the dropped location, or the location to which a rename leads."""
         return self.to or self.location
 
 
 class Span(NamedTuple):
-    """Mentions of a name in a time span: from `since_us` up to, but not including, `until_us`."""
+    """A name and a time span from `since_us` up to, but not including, `until_us`; stands for the mentions in it."""
 
     name: Name
     since_us: int = -MAX_TIME_US
@@ -37,7 +41,10 @@ class Span(NamedTuple):
 
 
 def joined(spans: Iterable[Span]) -> set[Span]:
-    """Merge overlapping spans of each name. A batch with a year of nightly runs has many of them."""
+    """Merge the overlapping and adjacent spans of each name.
+
+    A batch with a year of nightly runs has many such spans.
+    """
     found: list[Span] = []
     for span in sorted(spans):
         last = found[-1] if found else None
@@ -49,9 +56,9 @@ def joined(spans: Iterable[Span]) -> set[Span]:
 
 
 class DatasetHistory:
-    """Stores changes and writes by location and by run; `Generations` derives from it what names mean.
+    """Stores the changes and writes of runs by location and by run. `Generations` uses them to resolve names.
 
-    renamed: the renames away from each location, as (time, new location).
+    renamed: for each location, the (time in microseconds, new location) of each rename away from it, sorted by time.
     """
 
     def __init__(self) -> None:
@@ -65,19 +72,19 @@ class DatasetHistory:
         self._removed_generations: set[Name] = set()
 
     def has_changes(self, location: Name) -> bool:
-        """Return whether a run dropped a dataset at a location, or renamed one from or to it."""
+        """Return whether a run dropped a dataset at a location, or renamed a dataset from or to the location."""
         return location in self._ends or location in self.renamed
 
     def touched(self) -> Iterable[Name]:
-        """Return the locations where a generation has ended."""
+        """Return the locations at which at least one generation has ended."""
         return self._ends
 
     def ends(self, location: Name) -> Sequence[tuple[int, str]]:
-        """Return (time, run key) of each end of a generation at a location, the oldest first."""
+        """Return (time in microseconds, run key) for each end of a generation at a location, the oldest first."""
         return self._ends.get(location, ())
 
     def runs(self) -> Iterable[str]:
-        """Return the runs that drop, rename, or write to a location with a drop or rename."""
+        """Return the keys of the runs that drop or rename a dataset, or write to a location with a drop or rename."""
         return {*self._changes_by_run, *self._writes_by_run}
 
     def changes(self, run_key: str) -> frozenset[Change]:
@@ -85,19 +92,20 @@ class DatasetHistory:
         return self._changes_by_run.get(run_key, frozenset())
 
     def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
-        """Return (time, location) of the writes of a run to locations with a drop or rename."""
+        """Return (time in microseconds, location) for each write of a run to a location with a drop or rename."""
         return self._writes_by_run.get(run_key, frozenset())
 
     def last_change_us(self, run_key: str, location: Name, lifecycle: str) -> int | None:
-        """Return when a run dropped the dataset at a location, or renamed one to it; None if it did not.
+        """Return the last time (us) at which a run dropped the dataset at a location, or renamed a dataset to it.
 
-        lifecycle: DROP or RENAME.
+        Returns None if the run did not do so.
+        lifecycle: `DROP` to look for drops; any other value looks for renames.
         """
         ended, drops = self._changes_by_end.get((run_key, location), ()), lifecycle == "DROP"
         return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
 
     def taken_back(self) -> set[Name]:
-        """Return the generations that ceased to exist since the last call, because a drop or rename was removed."""
+        """Return the generations that began with a drop or rename which was removed since the last call."""
         found, self._removed_generations = self._removed_generations, set()
         return found
 
@@ -117,16 +125,20 @@ class DatasetHistory:
         self._removed_generations.add(change.ended._replace(generation=run_key))
 
     def _generation_at(self, location: Name, time_us: int) -> Name:
-        """Return the generation that began with the newest end up to a time.
+        """Return the generation of a location that began with the newest drop or rename at or before a time.
 
-        Of several ends at that time, the one with the smallest run key counts.
+        If several runs changed the location at the same time, the smallest run key counts. Without a change, this is
+        the first generation.
         """
         ends = self._ends.get(location, ())
         newest = last_before(ends, time_us + 1)
         return location._replace(generation=ends[bisect_left(ends, newest[:1])][1]) if newest else location
 
     def _start_times_us(self, dataset: Name) -> Iterator[int]:
-        """Yield the times at which a generation began; there are several if its run ended several generations."""
+        """Yield the times (us) at which a generation began.
+
+        There are several times if the run in the generation's name dropped or replaced the dataset several times.
+        """
         if not dataset.generation:
             yield -MAX_TIME_US
         for time_us in self._end_times_us(dataset.generation, dataset.plain):
@@ -145,7 +157,7 @@ class DatasetHistory:
         return found is not None and found[0] == time_us
 
     def _previous_change_us(self, location: Name, time_us: int) -> int:
-        """Return the time of the last change at a location before a time, else -MAX_TIME_US."""
+        """Return the time of the last end or rename at a location before `time_us`, or -MAX_TIME_US without one."""
         both = (
             last_before(self._ends.get(location, ()), time_us),
             last_before(self.renamed.get(location, ()), time_us),
@@ -153,7 +165,7 @@ class DatasetHistory:
         return max((each[0] for each in both if each), default=-MAX_TIME_US)
 
     def _next_change_us(self, location: Name, time_us: int) -> int:
-        """Return the time of the next change at a location after a time, else MAX_TIME_US."""
+        """Return the time of the next end or rename at a location after `time_us`, or MAX_TIME_US without one."""
         both = (
             first_at_or_after(self._ends.get(location, ()), time_us + 1),
             first_at_or_after(self.renamed.get(location, ()), time_us + 1),
@@ -161,7 +173,10 @@ class DatasetHistory:
         return min((each[0] for each in both if each), default=MAX_TIME_US)
 
     def _with_spans_before_renames(self, span: Span) -> Iterator[Span]:
-        """Yield a span, and the spans of the names that were renamed into it, over any number of renames."""
+        """Yield a span, and the earlier spans of locations that were renamed to its location during the span.
+
+        Earlier renames to these locations are followed, too.
+        """
         todo = [span]
         while todo:
             span = todo.pop()
@@ -171,9 +186,10 @@ class DatasetHistory:
                 todo.append(Span(before, self._previous_change_us(before, time_us), time_us))
 
     def _generation_spans(self, dataset: Name) -> Iterator[Span]:
-        """Yield the spans in which the name at the location of a generation refers to that generation.
+        """Yield the spans in which the location of a generation refers to this generation.
 
-        A span begins with the generation or after the last rename, and lasts until the next end.
+        A span begins when the generation begins, or after the last rename away from the location. It lasts until the
+        next generation begins.
         """
         location = dataset.plain
         for since_us in self._start_times_us(dataset):
@@ -196,13 +212,13 @@ class DatasetHistory:
 
 
 def first_at_or_after(locations: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
-    """Return the first item at or after a time; `locations` is sorted by time."""
+    """Return the first (time, value) pair at or after a time, None without one; `locations` is sorted by time."""
     index = bisect_left(locations, (time_us,))
     return locations[index] if index < len(locations) else None
 
 
 def last_before(locations: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
-    """Return the last item before a time; `locations` is sorted by time."""
+    """Return the last (time, value) pair before a time, None without one; `locations` is sorted by time."""
     index = bisect_left(locations, (time_us,))
     return locations[index - 1] if index else None
 
@@ -214,16 +230,23 @@ def _remove_item(kept: dict[Name, list[tuple[int, T]]], name: Name, at_us: tuple
 
 
 _MAX_SEARCHED = 8
-"""The number of changes and writes that a search examines: a batch may bring many drops before it brings writes."""
+"""The maximum number of changes and writes that a search examines.
+
+The limit matters if a batch adds many drops before it adds the writes between them.
+"""
 
 
 class Generations(DatasetHistory):
-    """Resolves mentions to generations. You can add changes and writes in any order and repeatedly."""
+    """Finds the generation to which a location refers at a time.
+
+    You can add changes and writes in any order and repeatedly.
+    """
 
     def meaning(self, location: Name, time_us: int) -> Name:
-        """Return the generation to which a mention refers (rule 10.3).
+        """Return the generation to which a location refers at a time (rule 10.3).
 
-        It follows renames until a generation ends first or no change follows.
+        If the next change is a rename, the dataset is followed to its new location. The search stops where a generation
+        ends before the next rename, or where no rename follows.
         """
         while self.has_changes(location):
             away = first_at_or_after(self.renamed.get(location, ()), time_us + 1)
@@ -236,9 +259,10 @@ class Generations(DatasetHistory):
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
         """Return the generation to which an input of a run refers (rule 10.5).
 
-        This is the newest one that lived between `since_us` and `time_us`, preferably one that the run does not end. If
-        none lived, it is the generation of the mention if other runs wrote it, else the newest one that lived
-        before.
+        This is the newest generation that lived between `since_us` and `time_us`. Generations that the run itself ends
+        are used only if there is no other. If no generation lived, this is the result of `meaning`, provided that
+        another run wrote it. Otherwise, this is the newest generation that lived before `since_us`, or else the result
+        of `meaning`.
         """
         meaning = self.meaning(location, time_us)
         if not self.has_changes(location):
@@ -256,9 +280,10 @@ class Generations(DatasetHistory):
         return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
 
     def uses(self, dataset: Name) -> Iterator[Span]:
-        """Yield the times at which a location, or one that was renamed to it, means a generation.
+        """Yield the spans in which a name refers to a generation.
 
-        If a location was renamed twice at the same instant, both renames count.
+        The names are the location of the generation and the locations that were renamed to it. If a location was
+        renamed twice at the same time, both renames count.
         """
         if not dataset.generation and not self.has_changes(dataset):
             yield Span(dataset)
@@ -267,28 +292,32 @@ class Generations(DatasetHistory):
             yield from self._with_spans_before_renames(span)
 
     def newest(self, location: Name) -> Name:
-        """Return the newest generation at a location, even if it has not lived yet."""
+        """Return the newest generation at a location, even if no run has written it yet."""
         return self._generation_at(location.plain, MAX_TIME_US)
 
     def newest_lived(self, location: Name) -> Name:
-        """Return the newest generation at a location that lived."""
+        """Return the newest generation at a location that lived (rule 10.6)."""
         plain = location.plain
         every = (plain._replace(generation=run_key) for _, run_key in reversed(self._ends.get(plain, [])))
         return next((each for each in every if self.lived(each)), plain)
 
     def meanings(self, location: Name) -> Iterator[Name]:
-        """Yield all generations that a location has meant, the newest first. The same one may occur several times."""
+        """Yield all generations to which a location has referred, the newest first. A generation may occur twice."""
         return self._generations_back(location, -MAX_TIME_US, MAX_TIME_US)
 
     def meanings_in(self, span: Span) -> set[Name]:
-        """Return the generations that a location means in a time span, and the one at the start of the span."""
+        """Return the generations to which a location refers in a span, and the generation that it had at the start."""
         if not self.has_changes(span.name):
             return {span.name}
         found = self._generations_back(span.name, span.since_us, span.until_us - 1)
         return {*found, self._generation_at(span.name, span.since_us)}
 
     def lived(self, dataset: Name, upto_us: int = MAX_TIME_US, *, but: str | None = None) -> bool:
-        """Return whether a generation lived at or before a time (rule 10.6); but: a run whose writes do not count."""
+        """Return whether a generation lived at or before a time: a run wrote it or renamed a dataset to it (rule 10.6).
+
+        The first generation always lived.
+        but: the key of a run whose writes are ignored.
+        """
         if not dataset.generation:
             return True
         start_times_us = (at for at in self._start_times_us(dataset) if at <= upto_us)
@@ -300,7 +329,7 @@ class Generations(DatasetHistory):
         return any(run_key != but for span in self.uses(dataset) for run_key in self._writing_runs(span, upto_us))
 
     def exists(self, dataset: Name) -> bool:
-        """Return whether a generation exists now: it lived, and it is the newest one."""
+        """Return whether a generation exists now: it lived, and it is the newest generation at its location."""
         return dataset == self.newest(dataset) and self.lived(dataset)
 
     def exists_at(self, location: Name) -> bool:
@@ -308,7 +337,10 @@ class Generations(DatasetHistory):
         return self.lived(self.newest(location))
 
     def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
-        """Replace the drops and renames of a run; return the locations and times whose meaning changes."""
+        """Replace the drops and renames of a run.
+
+        Returns the locations and time spans that may now refer to other generations.
+        """
         before = self.changes(run_key)
         moved = [span for change in before - after for span in self._affected_spans(change)]
         for change in before - after:
@@ -319,7 +351,11 @@ class Generations(DatasetHistory):
         return moved + [span for change in after - before for span in self._affected_spans(change)]
 
     def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
-        """Replace the writes of a run to locations with a drop or rename; return the same as `set_changes`."""
+        """Replace the writes of a run, given as (time in microseconds, location) pairs.
+
+        Writes to locations without a drop or rename are ignored. Returns the locations and time spans that may now
+        refer to other generations.
+        """
         after = frozenset((time_us, location) for time_us, location in after if self.has_changes(location))
         before = self.writes(run_key)
         for time_us, location in before - after:
@@ -334,7 +370,7 @@ class Generations(DatasetHistory):
         return [self._until_next_lives(span) for dataset in proved for span in self.uses(dataset)]
 
     def _generations_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
-        """Yield what a location means at a time, then what it meant before each earlier change, the newest first."""
+        """Yield the generation of a location at `time_us`, then before each earlier change back to `since_us`."""
         yield self.meaning(location, time_us)
         at_us = self._previous_change_us(location, time_us + 1)
         while at_us >= since_us and at_us > -MAX_TIME_US:
@@ -342,12 +378,15 @@ class Generations(DatasetHistory):
             at_us = self._previous_change_us(location, at_us)
 
     def _affected_spans(self, change: Change) -> Iterator[Span]:
-        """Yield the names and times whose generation depends on a change."""
+        """Yield the locations and time spans for which the generation depends on a change."""
         for location in {change.location, change.ended}:
             yield from self._affected_spans_since(location, change.time_us)
 
     def _affected_spans_since(self, location: Name, time_us: int) -> Iterator[Span]:
-        """Yield the mentions since the last change before a time, also by names that were renamed to the location."""
+        """Yield the spans that a change at `time_us` affects: from the previous change to the next end at the location.
+
+        The result includes spans of locations that were renamed to this location.
+        """
         end = first_at_or_after(self._ends.get(location, ()), time_us + 1)
         for span in self._with_spans_before_renames(
             Span(location, self._previous_change_us(location, time_us), end[0] if end else MAX_TIME_US)
@@ -355,13 +394,16 @@ class Generations(DatasetHistory):
             yield self._until_next_lives(span)
 
     def _until_next_lives(self, span: Span) -> Span:
-        """Extend a span up to the time when the next generation lives: until then, an input means the earlier one."""
+        """Extend a span up to the time when the next generation lives.
+
+        Until this time, an input refers to the earlier generation.
+        """
         return span._replace(until_us=self._first_lived_us(span.name, span.until_us))
 
     def _first_lived_us(self, location: Name, time_us: int) -> int:
-        """Return the first time at or after `time_us` at which a location means a generation that has lived.
+        """Return the first time at or after `time_us` at which a location refers to a generation that has lived.
 
-        Returns MAX_TIME_US if there is none, or if the search finds none among `_MAX_SEARCHED` changes and writes.
+        Returns MAX_TIME_US if there is no such time among the next `_MAX_SEARCHED` changes and writes.
         """
         for _ in range(_MAX_SEARCHED):
             if time_us == MAX_TIME_US or self.lived(self.meaning(location, time_us), time_us):
@@ -371,7 +413,10 @@ class Generations(DatasetHistory):
         return MAX_TIME_US
 
     def _may_prove_generation(self, location: Name, time_us: int) -> bool:
-        """Return whether a write may be the first proof that a generation lived, because at most one run wrote it."""
+        """Return whether a write may prove that a generation lived.
+
+        This is the case if at most one run wrote the location between its previous change and the write.
+        """
         earlier = Span(location, self._previous_change_us(location, time_us + 1), time_us)
         writers = self._writing_runs(earlier, time_us)
         first = next(writers, None)

@@ -1,4 +1,4 @@
-"""Rule 3.1: the canonical name of a job, which is the same for all its runs, and the rules for it in `jobs.yaml`."""
+"""Rule 3.1: the canonical name of a job, which is the same for all its runs, and the rules in `jobs.yaml`."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,10 @@ _LEADING_SEPARATORS = re.compile(r"(?:\A|(?<=\.))[-_ ]++(?=[^-_ .])")
 
 
 def _part_pattern(expression: str) -> re.Pattern[str]:
-    """Compile a pattern for a part of a name and the separators before it. Dots and `-_ ` separate parts."""
+    """Compile an expression into a pattern for one part of a name, including the separators before the part.
+
+    Parts are separated by dots, hyphens, underscores and spaces.
+    """
     return re.compile(rf"(?:(?:\A|(?<=\.))|(?<![-_ ])[-_ ]++)(?:{expression})(?=\Z|[-_ .])")
 
 
@@ -43,9 +46,10 @@ _DATES = _part_pattern(rf"(?:{_HOUR}[-_ ]+)?{_KEY}{_DATE}{_TIME}(?:[-_ ]+{_HOUR}
 
 
 def _removal_of(part: re.Pattern[str], sign: re.Pattern[str] = _DIGIT) -> Callable[[Name], Name]:
-    """Return an operation that removes the parts that match, unless that would leave no text between two dots.
+    """Return an operation that removes each match of `part` from a job name.
 
-    sign: a cheap pattern; names without a match stay the same.
+    The operation does not change a name if the removal would leave no text between two dots.
+    sign: a pattern that is cheap to search for. Names without a match of `sign` stay the same.
     """
 
     def drop(job: Name) -> Name:
@@ -69,11 +73,11 @@ def _remove_dbt_invocation(job: Name) -> Name:
 
 
 def without_folded_output(job: Name, outputs: Iterable[tuple[Name, Name]]) -> Name:
-    """Remove the folders from the end of a job name that the rules for names remove from its output.
+    """Remove those folders from the end of a job name that the rules for dataset names remove from its output.
 
-    Spark's listener appends the last two parts of the output's path, with `_` between them and instead of dots
-    (JobNameBuilder).
-    outputs: the outputs of the event, as sent and in canonical form.
+    Spark's listener (JobNameBuilder) appends the last two parts of the output's path to the job name. It joins the
+    parts with `_` and replaces dots with `_`.
+    outputs: (name as sent, canonical name) of the outputs of the event.
     """
     head, dot, end = job.name.rpartition(".")
     for sent, canonical in outputs if dot else ():
@@ -88,9 +92,10 @@ def _appended_text(parts: list[str]) -> str:
 
 
 def _remaining_parts(parts: list[str], canonical: Name) -> list[str] | None:
-    """Return those of the last two parts of a path that are in the canonical name, at least its last part.
+    """Return the parts among the last two parts of a path that the canonical name still contains.
 
-    Returns None if the canonical name has all parts, or parts that the path lacks.
+    If it contains neither, the result is the last part of the canonical name. Returns None if the canonical name has as
+    many parts as the path, or a part that the path lacks.
     """
     left = [part for part in canonical.name.split("/") if part]
     if not left or len(left) >= len(parts):
@@ -120,10 +125,11 @@ _RULE_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do",
 
 @dataclass(frozen=True)
 class JobFile:
-    """A file of rules for jobs.
+    """The content of a `jobs.yaml` file.
 
-    renamed: (former name, present name) of jobs.
-    retired: (job, time in microseconds since which it is retired).
+    rules: the rules for job names, in order.
+    renamed: (former name, current name) of each renamed job.
+    retired: (job, time in microseconds since which the job is retired) of each retired job.
     """
 
     rules: tuple[NameRule, ...] = ()
@@ -132,7 +138,11 @@ class JobFile:
 
 
 def read_job_rules(text: str, file: str) -> JobFile:
-    """Read `jobs.yaml`, whose rules have other operations and no stages; raises like `read_name_rules`."""
+    """Read the content of a `jobs.yaml` file; raises WrongSetting, which names file, line and rule.
+
+    Rules for jobs can use only the operations in `JOB_OPERATIONS` and have no stages.
+    file: the name of the file for error messages.
+    """
     entries = read_entries(text, file, {"rules": _RULE_KEYS, "jobs": _JOB_ENTRY_KEYS})
     rules = tuple(read_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
     renamed, retired = [], []
@@ -177,7 +187,7 @@ class JobRules:
     def __init__(self, texts: Iterable[tuple[str, str]], canonical: Callable[[str, str], Name]) -> None:
         """Read rules from (file, YAML) pairs; raises WrongSetting, which names file, line and rule.
 
-        canonical: returns the canonical form of a dataset name.
+        canonical: a function that maps (namespace, name) of a dataset as sent to its canonical name.
         """
         own = [read_job_rules(text, file) for file, text in texts]
         self.rules = [rule for file in own for rule in file.rules] + [*_shipped_rules()]
@@ -185,10 +195,10 @@ class JobRules:
         self._canonical = canonical
         self._cache: BoundedCache[Name, Name] = BoundedCache()
         self.retired = {self.canonical(job): time_us for file in own for job, time_us in file.retired}
-        """The time in microseconds since which `jobs.yaml` declares a job as retired, by canonical name."""
+        """Maps the canonical name of each job that `jobs.yaml` retires to the time (us) since which it is retired."""
 
     def canonical(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
-        """Return the canonical name of a job; outputs: those of the event that names it, as sent."""
+        """Return the canonical name of a job; outputs: the outputs, as sent, of the event that names the job."""
         job, folded = job.cut, self.folded(outputs) if "." in job.name else ()
         if folded:
             return self._apply_rules(job, folded)[0]
@@ -196,7 +206,10 @@ class JobRules:
         return found if found is not None else self._cache.put(job, self._apply_rules(job, ())[0], 0)
 
     def folded(self, outputs: Iterable[Name]) -> Sequence[tuple[Name, Name]]:
-        """Return (name as sent, canonical name) of the outputs whose names differ from their canonical names."""
+        """Return (name as sent, canonical name) for each output for which the two names differ.
+
+        The namespaces are not compared.
+        """
         both = ((each, self._canonical(*each.parts)) for each in outputs)
         return [(sent, form) for sent, form in both if sent.name != form.name]
 

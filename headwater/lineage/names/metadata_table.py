@@ -1,6 +1,6 @@
-"""The metadata table, and names that depend on it: ids of OneLake, SQL endpoints, shortcuts and mounts.
+"""The metadata table, and the names that depend on this table: OneLake ids, SQL endpoints, shortcuts and mounts.
 
-`docs/reference/names.md` describes its columns.
+`docs/reference/names.md` describes the columns of the table.
 """
 
 import csv
@@ -27,7 +27,7 @@ LAYOUTS = ("Tables/{schema}/{table}", "Tables/{table}")
 
 @dataclass(frozen=True)
 class MetadataRow:
-    """One row of the metadata table. where: file, line and row, for errors."""
+    """One row of the metadata table. where: the file, line and row number for error messages."""
 
     kind: str
     id: str = ""
@@ -37,11 +37,14 @@ class MetadataRow:
     where: str = ""
 
     def key(self) -> tuple[str, ...]:
-        """Return the content of the row, without its position."""
+        """Return the columns of the row as a tuple, without `where`."""
         return (self.kind, self.id, self.name, self.parent, self.target)
 
     def wrong(self, what: str, fits: str) -> WrongSetting:
-        """Return an error that names file, line and row, what is wrong, and how to correct it."""
+        """Return an error that names file, line and row.
+
+        what: the problem. fits: how to correct the row.
+        """
         return WrongSetting(f"{self.where or 'metadata'}: {what}; {fits}.")
 
 
@@ -67,10 +70,10 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
 
 
 def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[MetadataRow, ...]:
-    """Read rows of a table with the columns of `metadata.csv`; null means empty, and other columns are ignored.
+    """Read the rows of a table with the columns of `metadata.csv`; null means empty, and other columns are ignored.
 
-    Raises WrongSetting, which names the table, the number of the row after sorting by these columns, and the
-    correction.
+    The rows are sorted by these columns. Raises WrongSetting, which names the table, the number of the row in this
+    order, and how to correct the row.
     """
     cells = sorted([str(row.get(column) or "").strip() for column in COLUMNS] for row in found)
     rows = [MetadataRow(*[*row, f"{table}, row {number} as sorted"]) for number, row in enumerate(cells, 1)]
@@ -114,7 +117,7 @@ def rows_of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
 
 
 def unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) -> None:
-    """Raise WrongSetting at the first row that contradicts an earlier row with the same key."""
+    """Raise WrongSetting at the first row that has the same key as an earlier row, but a different content."""
     seen: dict[object, MetadataRow] = {}
     for row in rows:
         first = seen.setdefault(key(row), row)
@@ -130,10 +133,13 @@ _TYPES = (".warehouse", ".lakehouse")
 
 
 class OneLake:
-    """Workspaces and items of OneLake. It uses their ids, because a name may later belong to another item."""
+    """Workspaces and items of OneLake. Canonical names use their ids, because names may later be reused."""
 
     def __init__(self, rows: Sequence[MetadataRow]) -> None:
-        """rows: the metadata table; only rows of kind workspace, item and warehouse count."""
+        """rows: the metadata table; only rows of kind workspace, item and warehouse are used.
+
+        Raises WrongSetting if two rows contradict each other.
+        """
         unique(rows_of_kind(rows, "workspace"), lambda row: row.name.casefold())
         unique(rows_of_kind(rows, "warehouse"), lambda row: row.id.lower())
         self._workspaces = {row.name.casefold(): row.id.lower() for row in rows_of_kind(rows, "workspace")}
@@ -148,11 +154,11 @@ class OneLake:
 
     @property
     def display_names(self) -> dict[str, str]:
-        """The names of workspaces and items, by id in lower case."""
+        """Maps the ids of workspaces and items, in lower case, to their names."""
         return self._display_names
 
     def by_id(self, name: Name) -> Name:
-        """Replace the names of workspace and item by their ids, if these are known."""
+        """Replace the names of the workspace and the item in a OneLake name with their ids, if the ids are known."""
         found = _WORKSPACE.fullmatch(name.namespace)
         if found is None:
             return name
@@ -164,7 +170,10 @@ class OneLake:
         return Name(namespace, f"{self._item(workspace, item)}{slash}{path}")
 
     def by_endpoint(self, name: Name) -> Name:
-        """Convert `database.schema.table` of a SQL endpoint to the folder of the table, if both are known."""
+        """Convert `database.schema.table` of a SQL endpoint to the OneLake folder of the table.
+
+        The name stays the same if the metadata table does not contain the endpoint or the database.
+        """
         workspace = self._endpoints.get(name.namespace.removeprefix("fabric-warehouse://"))
         parts = name.name.split(".", 2)
         if workspace is None or len(parts) < 3:
@@ -190,13 +199,17 @@ class OneLake:
 
 
 class Links:
-    """Shortcuts and mounts. A path at or below the source of one means the same path at or below its target.
+    """Shortcuts and mounts. A path at or below the source of a link refers to the same path at or below its target.
 
-    If several sources fit, the longest one counts.
+    If a path is below several sources, the link with the longest source is used.
     """
 
     def __init__(self, rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]) -> None:
-        """rows: the metadata table; canonical: returns the form of a name without any link."""
+        """Read the links; raises WrongSetting if a location is invalid or two links contradict each other.
+
+        rows: the metadata table; only rows of kind shortcut and mount are used.
+        canonical: a function that maps (namespace, name) to the canonical name without following links.
+        """
         links = [row for row in rows if row.kind in ("shortcut", "mount")]
         unique(links, lambda row: canonical(*link_source(row).parts))
         self._targets = {
@@ -212,7 +225,7 @@ class Links:
         return bool(self._targets)
 
     def follow(self, name: Name) -> Name:
-        """Replace the part of a name that is the source of a shortcut or mount by the target."""
+        """Replace the source of a shortcut or mount at the start of a name with the target."""
         path = name.name
         for length in self._lengths.get(name.namespace, ()):
             if len(path) == length or path[length : length + 1] == "/":
@@ -223,7 +236,7 @@ class Links:
 
 
 def link_source(row: MetadataRow) -> Name:
-    """Return the source of a shortcut or mount. The source of a mount may be a path of DBFS such as `/mnt/a`."""
+    """Return the source of a shortcut or mount as a name. The source of a mount may be a DBFS path such as `/mnt/a`."""
     is_path = row.kind == "mount" and row.id.startswith("/")
     return Name(row.parent or "dbfs", row.id) if is_path else _parse_location(row, row.id)
 

@@ -1,4 +1,7 @@
-"""Rules 2.3, 2.4 and 10: resolve names at a time to datasets, by symlinks, moves, renames and drops."""
+"""Rules 2.3, 2.4 and 10: find the dataset to which a name refers at a time, from symlinks, renames and drops.
+
+A symlink binds a name to a location. A name moves when a later symlink binds it to another location.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -11,17 +14,18 @@ from headwater.lineage.names.generations import Change, Generations, Span
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
 TimedLocation = tuple[int, Name]
+"""(time in microseconds, location)."""
 
 
 class FormerLocation(NamedTuple):
-    """The last name that left a former location, and the time at which it left."""
+    """The last name that moved away from a location, and the time (us) at which it moved."""
 
     name: Name
     since_us: int
 
 
 class MovedNames:
-    """The moves of names between locations, from the bindings that `NameResolver` stores."""
+    """The moves of names between locations, derived from the bindings that `NameResolver` stores."""
 
     def __init__(
         self,
@@ -29,10 +33,11 @@ class MovedNames:
         names: Mapping[Name, Set[Name]],
         generations: Generations,
     ):
-        """Share the data of `NameResolver`.
+        """Store references to the data of `NameResolver`, which keeps changing the data.
 
-        bindings: the bindings of each name, sorted by time; names: the names that were bound or renamed to each
-        location; generations: the generations of locations.
+        bindings: maps each name to the (time, location) pairs of its bindings, sorted.
+        names: maps each location to the names that were bound or renamed to this location.
+        generations: the generations of all locations.
         """
         self._bindings = bindings
         self._names = names
@@ -42,7 +47,7 @@ class MovedNames:
         self._moves: dict[Name, list[TimedLocation]] = {}
 
     def bound(self, name: Name, location: Name) -> None:
-        """Take a new binding of a name into account. `bindings` already contains it."""
+        """Update the moves of a name after a binding to `location` was added to `bindings`."""
         bindings = self._bindings[name]
         if name not in self._locations and bindings[0][1] == location == bindings[-1][1]:
             return  # most names never move
@@ -62,17 +67,20 @@ class MovedNames:
         return location in self._names_by_location
 
     def other_current_locations(self, location: Name) -> list[Name]:
-        """Return the other locations of the names that mean a location now, the newest first."""
+        """Find the names that refer to a location now, and return their former locations, the newest first."""
         names = (name for name in self._names_by_location.get(location, ()) if self._moves_of(name)[-1][1] == location)
         return self._locations_newest_first(location, names)
 
     def others(self, location: Name) -> list[Name]:
-        """Return the other locations of all names that have ever meant a location, the newest first."""
+        """Find all names that have ever referred to a location, and return their other locations, the newest first."""
         names = self._names_by_location.get(location, ())
         return self._locations_newest_first(location, (name for name in names if self._has_meant(name, location)))
 
     def former(self, location: Name) -> FormerLocation | None:
-        """Return the name that left a location last, and when; None if a name means it now, or if no name left it."""
+        """Return the name that last moved away from a location, and the time of the move.
+
+        Returns None if a name refers to the location now, or if no name moved away from it.
+        """
         moved, left = self._names_by_location.get(location, set()), []
         for name in moved:
             moves = self._moves_of(name)
@@ -85,11 +93,14 @@ class MovedNames:
         return max(left, key=lambda each: (each.since_us, each.name), default=None)
 
     def former_locations(self) -> Iterable[Name]:
-        """Return the former locations of all names."""
+        """Return the locations from which names moved away and to which no name refers now."""
         return [location for location in self._names_by_location if self.former(location)]
 
     def moved_on(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
-        """Yield the generations that a name meant after a generation, or before it if not `forward` (rule 10.11)."""
+        """Yield the generations at other locations to which the names of a generation moved (rule 10.11).
+
+        forward: True to yield the generations after the moves, False to yield the generations before them.
+        """
         for span in self._generations.uses(dataset) if self._names_by_location else ():
             for name in sorted(self._names_by_location.get(span.name, ())):
                 moves = self._moves_of(name)
@@ -102,20 +113,23 @@ class MovedNames:
                         yield from self._generations_before_moves(moves[: place + 1])
 
     def _generations_at_moves(self, moves: Sequence[TimedLocation]) -> Iterator[Name]:
-        """Yield the generations of locations when a name moved to them, and just before.
+        """Yield, for each (time, location), the generation of the location at that time and one microsecond before.
 
-        The run that moves the name may also drop a dataset.
+        The two generations differ if the run that moves the name also drops a dataset.
         """
         for time_us, location in moves:
             yield from (self._generations.meaning(location, at) for at in (time_us - 1, time_us))
 
     def _generations_before_moves(self, moves: Sequence[TimedLocation]) -> Iterator[Name]:
-        """Yield the generations of all locations except the last one, at the time when the name left them."""
+        """Yield, for each location except the last one, its generation at the time when the name moved away."""
         for (_, location), (left_us, _) in pairwise(moves):
             yield self._generations.meaning(location, left_us)
 
     def _has_meant(self, name: Name, location: Name) -> bool:
-        """Return whether a name has meant a location, and no smaller location won at the same instant (rule 2.3)."""
+        """Return whether a name has ever referred to a location (rule 2.3).
+
+        Of several bindings at the same time, only the one with the smallest location counts.
+        """
         return any(each == location for _, each in self._moves_of(name))
 
     def _locations_newest_first(self, location: Name, names: Iterable[Name]) -> list[Name]:
@@ -125,7 +139,10 @@ class MovedNames:
         return sorted(newest, key=lambda each: (-newest[each], each))
 
     def _moves_of(self, name: Name) -> list[TimedLocation]:
-        """Return (time, location) of each move of a name, the oldest first; the smaller location wins a tie."""
+        """Return (time, location) of each move of a name, the oldest first.
+
+        Of several bindings at the same time, only the one with the smallest location counts.
+        """
         found = self._moves.get(name)
         if found is None:
             found = []
@@ -138,10 +155,10 @@ class MovedNames:
 
 
 class MentionSource(NamedTuple):
-    """The source of a mention: a run or a declaration.
+    """The run or declaration that mentions a name.
 
-    key: the run key; declares: it is a declaration; started_us: the time of its first event.
-    forms: canonical names that mean other datasets in its events (rule 2.1).
+    key: the key of the run. declares: whether the source is a declaration. started_us: the time of its first event.
+    forms: maps canonical names to the names that replace them in the events of this source (rule 2.1).
     """
 
     key: str
@@ -151,7 +168,11 @@ class MentionSource(NamedTuple):
 
 
 class NameResolver:
-    """Resolves canonical names. You can add symlinks, changes and writes in any order and repeatedly."""
+    """Finds the dataset to which a canonical name refers at a time.
+
+    You can add symlinks, changes and writes in any order and repeatedly.
+    bindings: maps each name to the (time, location) pairs of its bindings, sorted.
+    """
 
     def __init__(self) -> None:
         self.bindings: dict[Name, list[TimedLocation]] = {}
@@ -164,16 +185,20 @@ class NameResolver:
         return self.generations.meaning(self.bound(name, time_us), time_us)
 
     def input(self, source: MentionSource, name: Name, time_us: int) -> Name:
-        """Return the dataset to which an input of a run, or a source in its lineage, refers (rule 10.5)."""
+        """Return the dataset to which an input of a run or declaration refers (rule 10.5).
+
+        name: the canonical name of the input, or of a source dataset in the reported lineage.
+        """
         name = source.forms.get(name, name)
         if source.declares:
             return self._resolve_declared(name, time_us)
         return self.generations.read(self.bound(name, time_us), source.started_us, time_us, source.key)
 
     def output(self, source: MentionSource, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
-        """Return the dataset to which an output of a run, or a target in its lineage, refers (rules 10.3, 10.4).
+        """Return the dataset to which an output of a run or declaration refers (rules 10.3, 10.4).
 
-        lifecycle: the `lifecycleStateChange` that the run reports for the output.
+        name: the canonical name of the output, or of a target dataset in the reported lineage.
+        lifecycle: the `lifecycleStateChange` that the run reports for the output, None without one.
         """
         name = source.forms.get(name, name)
         if source.declares:
@@ -186,7 +211,11 @@ class NameResolver:
         return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
 
     def bound(self, name: Name, time_us: int) -> Name:
-        """Return the location of a name: its newest binding up to a time, else its earliest later one (rule 2.3)."""
+        """Return the location of a name at a time (rule 2.3).
+
+        This is the location of the newest binding up to that time, or else of the earliest later binding. A name
+        without bindings is its own location.
+        """
         locations = self.bindings.get(name)
         if not locations:
             return name
@@ -194,12 +223,12 @@ class NameResolver:
         if index == 0:
             return locations[0][1]
         newest_us = locations[index - 1][0]
-        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # the smallest wins
+        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # smallest location
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Replace the drops and renames of a run; return the names and times whose meaning changes.
+        """Replace the drops and renames of a run; return the names and time spans that may now refer to other datasets.
 
-        sent: the changes with names as sent, the oldest first.
+        sent: the changes with names before symlinks are followed, the oldest first.
         """
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
@@ -210,46 +239,55 @@ class NameResolver:
         return list(self._with_aliases(moved))
 
     def renamed(self, changes: Iterable[Change]) -> None:
-        """Record which names were renamed to which."""
+        """Record which locations were renamed to which. `generations` does not change."""
         for change in changes:
             if change.to:
                 self._names_by_location.setdefault(change.to, set()).add(change.location)
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
-        """Replace the writes of a run, as (time, name); return the same as `set_changes`."""
+        """Replace the writes of a run; return the names and time spans that may now refer to other datasets.
+
+        sent: (time in microseconds, name) of each write.
+        """
         found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
         return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
     def moves(self, name: Name) -> bool:
-        """Return whether a name may mean different datasets at different times, or a dataset with a different name."""
+        """Return whether a name may refer to different datasets at different times, or to one with another name."""
         return name in self.bindings or self.generations.has_changes(name)
 
     def is_constant(self, name: Name) -> bool:
-        """Return whether a name means the same dataset at all times and for all runs, even under a different name."""
+        """Return whether a name refers to the same dataset at all times and in all runs.
+
+        The dataset may have a different name, because a symlink counts as constant.
+        """
         locations = {location for _, location in self.bindings.get(name, ())} or {name}
         return len(locations) == 1 and not self.generations.has_changes(*locations)
 
     def datasets_in(self, span: Span) -> set[Name]:
-        """Return every dataset that a name may mean in a time span."""
+        """Return every dataset to which a name may refer in a time span."""
         locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
         return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
 
     def meanings(self, location: Name) -> Iterator[Name]:
-        """Yield the generations of a location, then those of the other locations of its names (rule 10.10)."""
+        """Yield the generations of a location, then the generations of former locations of its names (rule 10.10)."""
         yield from self.generations.meanings(location)
         for other in self.moved.other_current_locations(location):
             yield from self.generations.meanings(other)
 
     def uses(self, dataset: Name) -> Iterator[Span]:
-        """Yield the names and times that may mean a generation. At some of these times, a symlink may override it."""
+        """Yield the names and time spans that may refer to a generation.
+
+        A symlink may bind the name to another location during a part of such a span.
+        """
         return self._with_aliases(self.generations.uses(dataset))
 
     def names_of(self, dataset: Name) -> set[Name]:
-        """Return every name that may mean a dataset at some time, including its own name."""
+        """Return every name that may refer to a dataset at some time, including its own name."""
         return self.names_of_any((dataset,))
 
     def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
-        """Return every name that may mean one of the datasets at some time, in time linear in the result."""
+        """Return every name that may refer to one of the datasets at some time. The time is linear in the result."""
         found = {dataset.plain for dataset in datasets}
         todo = list(found)
         while todo:
@@ -259,7 +297,10 @@ class NameResolver:
         return found
 
     def representatives(self) -> dict[Name, Name]:
-        """Map each name that a symlink or rename relates to others to the smallest of these names."""
+        """Map each name that takes part in a symlink or rename to the smallest name in its group of related names.
+
+        Names are related if a chain of symlinks and renames connects them.
+        """
         found: dict[Name, Name] = {}
         related: dict[Name, set[Name]] = {}
         for location, names in self._names_by_location.items():
@@ -276,17 +317,20 @@ class NameResolver:
         return found
 
     def aliases(self) -> set[Name]:
-        """Return the names that have a binding or were renamed."""
+        """Return the names that a symlink binds to a location or that were renamed."""
         return {*self.bindings, *self.generations.renamed}
 
     def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
-        """Add bindings; return the aliases whose meaning changes."""
+        """Add bindings; return the aliases that change their location at the time of a binding.
+
+        links: (alias, (time in microseconds, location)) of each binding.
+        """
         return {alias for alias, at_us in links if self._add_binding(alias, at_us)}
 
     def _add_binding(self, alias: Name, at_us: TimedLocation) -> bool:
-        """Add a binding; return whether the meaning of the alias changes.
+        """Add a binding; return whether the location of the alias at that time changes.
 
-        A binding that repeats the previous one is stored, too, because another one between the two may arrive later.
+        A binding that repeats the previous one is stored, too, because a binding between the two may arrive later.
         """
         time_us, location = at_us
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
@@ -309,13 +353,16 @@ class NameResolver:
 
 
 def symlink_bindings(use: DatasetUse) -> Iterable[tuple[Name, Name]]:
-    """Yield (name, location) for each symlink of a dataset; a symlink of type LOCATION is the location (rule 2.3)."""
+    """Yield (name, location) for each symlink of a dataset (rule 2.3).
+
+    A symlink of type LOCATION is the location of the dataset. Any other symlink is another name of the dataset.
+    """
     for link in use.symlinks:
         yield (use.name, link.name) if link.is_location else (link.name, use.name)
 
 
 def event_bindings(fact: RunFacts) -> Iterator[tuple[Name, TimedLocation]]:
-    """Yield (name, (time, location)) for each symlink of an event."""
+    """Yield (name, (time in microseconds, location)) for each symlink of an event."""
     for use in (*fact.inputs, *fact.outputs):
         for alias, location in symlink_bindings(use):
             yield alias, (fact.time_us, location)

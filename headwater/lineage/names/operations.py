@@ -1,4 +1,4 @@
-"""Operations on names that patterns cannot express: hosts, ports, databases in URLs, slashes, ends of paths."""
+"""Operations of name rules that patterns cannot express, for hosts, ports, databases in URLs, slashes and paths."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -36,9 +36,9 @@ _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_MONTH_FOLDERS}{_DAY_FOL
 _STAGING_FOLDER = re.compile(
     r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
 )
-"""The start of staging folders.
+"""Matches the start of a staging folder.
 
-These are the folders of Hadoop's committer, Spark's dynamic overwrite, Hive, and Spark's log of a file stream.
+Hadoop's committer, Spark's dynamic overwrite, Hive, and Spark's log of a file stream use such folders.
 """
 
 _DATED_FILE = re.compile(
@@ -57,7 +57,7 @@ _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""
 
 
 def uri_form(name: Name) -> Name:
-    """Convert scheme and host of the namespace to lower case and remove its trailing slashes.
+    """Convert the scheme and host of the namespace to lower case and remove trailing slashes.
 
     Hosts with characters outside ASCII stay as they are.
     """
@@ -79,9 +79,9 @@ def _uri_form(namespace: str) -> str:
 
 
 def _host_list(hosts: str) -> str:
-    """Sort a list of hosts and remove duplicates, because drivers list them in different orders.
+    """Sort the hosts in a comma-separated list and remove duplicates, because drivers list hosts in different orders.
 
-    SQL Server writes a port as `host,1433`.
+    SQL Server's form `host,1433` of a host with a port becomes `host:1433`.
     """
     found = hosts.split(",")
     if len(found) == 1:
@@ -92,7 +92,7 @@ def _host_list(hosts: str) -> str:
 
 
 def without_port(name: Name, port: int) -> Name:
-    """Remove the port of each host in the namespace if it is the system's default."""
+    """Remove the port of each host in the namespace if it equals `port`, the default port of the system."""
     if f":{port}" not in name.namespace:
         return name
     found = uri_parts(name.namespace)
@@ -106,10 +106,10 @@ def without_port(name: Name, port: int) -> Name:
 def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     """Reduce the namespace to scheme, host and port, and add a database found there as the first part of the name.
 
-    levels: the number of parts in a full name; a full name needs no database.
+    The namespace also keeps the name of an instance. If the name lacks a schema and the address lists several schemas,
+    the name stays the same.
+    levels: the number of parts in a full name. A name with this many parts gets no database.
     path_is: the meaning of the path in the address, one of `PATHS`.
-    The namespace also keeps an instance. If the name lacks a schema and the address lists several, the name stays the
-    same.
     """
     found = uri_parts(name.namespace)
     if found is None:
@@ -129,10 +129,11 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
 
 
 def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
-    """Return (host, port and instance; path without an instance) of an address.
+    """Return (server, path) of an address; the server consists of host, port and instance.
 
-    table: the name of the table if the path may be an instance, as in names of OpenLineage's extractor; else None. If
-    the name begins with the path, the path is the database.
+    If the path is the instance, the returned path is empty.
+    table: the name of the table if the path may be an instance, as in names of OpenLineage's extractor; otherwise None.
+    If the name of the table begins with the path, the path is the database.
     """
     if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
         authority = f"{authority}:{port}"
@@ -165,7 +166,8 @@ def _without_added_parts(name: str, levels: int, path_is: str) -> str:
     """Remove the parts that OpenLineage's extractor adds to a table's name.
 
     The extractor treats everything after the host as the database, including options (`SAMPLE:user=u;.HR.EMP`). It also
-    adds the database to names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
+    adds the database to names that already start with a database (`shop.shop.public.orders`), and writes
+    `catalog/schema.table`.
     """
     if "=" in name and (found := _NAME_OPTIONS.match(name)):
         name = _without_options(name, found[1] if path_is != "schema" else "", levels)
@@ -183,7 +185,10 @@ def _without_added_parts(name: str, levels: int, path_is: str) -> str:
 
 
 def _without_options(name: str, database: str, levels: int) -> str:
-    """Return `database.table` for `database;key=value.table`; the name itself if the end of the value is unclear."""
+    """Return `database.table` for `database;key=value.table`; return the name itself if the value's end is ambiguous.
+
+    levels: the number of parts in a full name. If the table already has this many parts, the database is not added.
+    """
     until = first_of('"`[', name)
     last = name.rfind("=", 0, until)
     table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
@@ -200,14 +205,14 @@ def count_parts(name: str) -> int:
 
 
 def root_path(name: Name) -> Name:
-    """Add a slash in front of a path that has none."""
+    """Add a slash in front of a path that does not start with a slash."""
     return name if name.name.startswith("/") or not name.name else Name(name.namespace, f"/{name.name}")
 
 
 def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
-    """Split the part of a URL after the hosts into the path and the options, by option name in lower case.
+    """Split the part of a URL after the hosts into (path, options); options map names in lower case to values.
 
-    Options begin after `;` or `?`, in DB2 after `:`. Teradata writes them instead of the path.
+    Options begin after `;` or `?`, in DB2 after `:`. Teradata writes the options instead of the path.
     """
     cut = first_of(";?:", rest)
     path = rest[:cut].strip("/")
@@ -227,10 +232,11 @@ def trim_end(name: Name) -> Name:
 
 
 def fold_tail(name: Name) -> Name:
-    """Replace a path below a table's folder with that folder.
+    """Replace the path of a file or folder inside a table with the table's folder.
 
-    This removes part files, `key=value` folders, patterns such as `*.parquet` and date folders at the end of a path. It
-    also removes folders with a whole date anywhere, and the folders in which Spark and Hive store uncommitted data.
+    At the end of a path, this removes part files, `key=value` folders, patterns such as `*.parquet` and date folders.
+    Anywhere in a path, this removes folders with a whole date and the folders in which Spark and Hive store uncommitted
+    data.
     """
     path = without_dates(name.name)
     may_be_staged = "/_" in path or "/." in path
@@ -246,7 +252,10 @@ def fold_tail(name: Name) -> Name:
 
 
 def _removable_segment(path: str, end: int) -> int:
-    """Return the index of the slash before the segment to remove at the end of `path[:end]`; 0 or less without one."""
+    """Return the index of the slash before the segments to remove from the end of `path[:end]`.
+
+    Returns 0 or less if there is no segment to remove.
+    """
     dates = _DATE_FOLDERS.search(path, max(0, end - _LONGEST_DATE), end)
     if dates:
         return dates.start()
@@ -264,7 +273,7 @@ def _removable_segment(path: str, end: int) -> int:
 def without_dates(path: str) -> str:
     """Remove folders with a whole date between other folders, and a date at the end of a file name.
 
-    Such folders and files contain the rows of one day.
+    Such folders and files contain only the rows of one day.
     """
     if not _MAY_HAVE_DATE.search(path):
         return path
@@ -272,7 +281,10 @@ def without_dates(path: str) -> str:
 
 
 def loses_part(sent: str, canonical: str) -> bool:
-    """Return whether a canonical name lacks a date or the end of the sent name, as for `t$20260301`, `t__dbt_tmp`."""
+    """Return whether a canonical name lacks a date or the end of the last part of the name as sent.
+
+    Examples of such ends are `$20260301` in `t$20260301` and `__dbt_tmp` in `t__dbt_tmp`.
+    """
     sent, canonical = sent.casefold(), canonical.casefold()
     if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
         return True

@@ -1,4 +1,4 @@
-"""Patterns for names: text with `{placeholders}` instead of regular expressions, so no match can take very long.
+"""Patterns for names: texts with `{placeholders}`. Unlike regular expressions, patterns never take very long to match.
 
 `{x}` matches one or more characters up to the next literal, but no `/`; `{x:digits}` digits; `{x:word}` letters,
 digits, `_` and `-`; `{x:uuid}` a UUID; `{x:hash}` 32, 40 or 64 hexadecimal digits; `{x:date}` a whole date, with a time
@@ -15,7 +15,7 @@ DATE = (
     r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
     r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
 )
-"""A whole date, with a time if there is one. An expression that contains it twice must rename the group `mark`."""
+"""Expression for a whole date, optionally with a time. To use it twice in one expression, rename the group `mark`."""
 
 _CHARACTER_CLASSES = {"digits": "[0-9]", "word": r"[\w-]"}
 _KIND_EXPRESSIONS = {
@@ -35,7 +35,7 @@ class Pattern:
     text: str
     compiled: re.Pattern[str] = field(repr=False, compare=False)
     schemes: frozenset[str] | None = field(repr=False, compare=False)
-    """The possible texts before the first colon of a name that fits; None for any text."""
+    """The possible texts before the first colon of a fitting name; None if any text is possible."""
     needs: str = field(repr=False, compare=False, default="")
     """A text that every fitting name contains. Searching for it is cheaper than matching."""
 
@@ -45,13 +45,17 @@ class Pattern:
         return {name for name in self.compiled.groupindex if not name[-1].isdigit()}
 
     def take(self, text: str) -> re.Match[str] | None:
-        """Return the match of a text, None if it does not fit."""
+        """Return the match of a text, None if the text does not fit."""
         return self.compiled.fullmatch(text) if self.needs in text else None
 
 
 @dataclass(frozen=True)
 class Template:
-    """A text with placeholders to fill: `{x}`, `{x:lower}`, `{x:upper}`."""
+    """A text with placeholders to fill: `{x}`, `{x:lower}`, `{x:upper}`.
+
+    placeholders: for each placeholder, the text before it, its name, and `lower`, `upper` or None.
+    end: the text after the last placeholder.
+    """
 
     text: str
     placeholders: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
@@ -76,7 +80,7 @@ def first_fit(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
 
 
 def read_pattern(text: str) -> Pattern:
-    """Compile a pattern; raises ValueError with the reason if it is not valid."""
+    """Compile a pattern; raises ValueError with the reason if the text is not valid."""
     pieces = _pieces(text)
     names = [name for name, _, _ in pieces if name is not None]
     if len(set(names)) < len(names):
@@ -89,9 +93,9 @@ def read_pattern(text: str) -> Pattern:
 
 
 def read_template(text: str, known: set[str]) -> Template:
-    """Compile a template; raises ValueError with the reason if it is not valid.
+    """Compile a template; raises ValueError with the reason if the text is not valid.
 
-    known: the names of the placeholders that it may use.
+    known: the names of the placeholders that the template may use.
     """
     placeholders = []
     before = ""
@@ -128,7 +132,7 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _may_follow_rest(pieces: list[_Piece]) -> bool:
-    """Return whether pieces may follow a placeholder of kind rest, because each has a maximum length."""
+    """Return whether pieces may follow a placeholder of kind `rest`, because each piece has a maximum length."""
     return all(name is None or (kind is not None and kind != "rest") for name, kind, _ in pieces)
 
 

@@ -11,7 +11,7 @@ from headwater.lineage.rules.rule_text import RuleEntry, read_entries
 
 STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
-"""Operations that use the metadata table."""
+"""The names of the operations that use the metadata table."""
 
 _KEYS = (
     "id",
@@ -36,7 +36,10 @@ _ALIAS_KEYS = ("alias", "namespace", "name")
 
 @dataclass(frozen=True)
 class NameRule:
-    """One rule: its patterns, which must all fit, and its changes in the order in which they apply."""
+    """One rule: the patterns, which must all fit a name, and the changes, in the order in which they are applied.
+
+    Of several patterns in `namespaces` or in `files`, only one must fit.
+    """
 
     id: str
     why: str
@@ -70,7 +73,7 @@ class NameRule:
         return values
 
     def fit(self, namespace: str) -> dict[str, str] | None:
-        """Return the values of the placeholders in the pattern for the namespace, None if no pattern fits."""
+        """Return the values of the placeholders in the first pattern that fits a namespace, None if no pattern fits."""
         if not self.namespaces:
             return {}
         found = first_fit(self.namespaces, namespace)
@@ -79,7 +82,11 @@ class NameRule:
     def apply(
         self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
     ) -> Name | None:
-        """Apply the rule to a name. Return None if the rule does not fit. values: the result of `fit`."""
+        """Return the name after the rule is applied to it, None if the rule does not fit.
+
+        values: the result of `fit` for the namespace of the name, optionally with the result of `fit_event`.
+        operations: maps the names of operations to their functions.
+        """
         after = self._rewrite(name, values)
         if after is None:
             return None
@@ -111,7 +118,7 @@ class NameRule:
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
 
     def _folder_of_file(self, name: Name) -> Name | None:
-        """Return the folder of a file if the file name fits, None if it does not fit or has no folder."""
+        """Return the folder of a file; None if no pattern fits the file name, or if the path has no folder."""
         folder, _, file = name.name.rpartition("/")
         fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
         return Name(name.namespace, folder.rstrip("/")) if fits else None
@@ -119,9 +126,11 @@ class NameRule:
 
 @dataclass(frozen=True)
 class NameFile:
-    """A file of rules for names: its rules in order, and business names of datasets.
+    """The content of a `names.yaml` file.
 
-    complete_lists: globs for the producers whose lists of columns are complete (rule 12.6).
+    rules: the rules in order.
+    aliases: (business name, dataset) pairs.
+    complete_lists: glob patterns for producers that always send complete lists of columns (rule 12.6).
     """
 
     rules: tuple[NameRule, ...] = ()
@@ -130,7 +139,10 @@ class NameFile:
 
 
 def read_name_rules(text: str, file: str) -> NameFile:
-    """Read `names.yaml`; raises WrongSetting, which names file, line and rule, and how to correct the error."""
+    """Read the content of a `names.yaml` file; file: its name for error messages.
+
+    Raises WrongSetting, which names file, line and rule, and how to correct the error.
+    """
     sections = {"rules": _KEYS, "aliases": _ALIAS_KEYS, "complete_lists": ("producer",)}
     entries = read_entries(text, file, sections)
     rules = tuple(read_rule(entry) for entry in entries["rules"])
@@ -151,7 +163,7 @@ def _producer(entry: RuleEntry) -> str:
 
 
 def read_rule(entry: RuleEntry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
-    """Read one rule; raises WrongSetting. operations: those that the rule may use."""
+    """Read one rule; raises WrongSetting if the rule is invalid. operations: the operations that the rule may use."""
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional_text("name")) is not None else None
     producer, job_namespace = (

@@ -1,4 +1,4 @@
-"""Apply users' rules, which override what events report: whole rewrites (rule 6.7), masking and constants."""
+"""Apply the rules of users about whole rewrites (6.7), masking and constants, which override what events report."""
 
 from typing import Literal, NamedTuple
 
@@ -16,10 +16,11 @@ RewriteEvidence = Literal["declared", "committed", "reported"]
 
 
 class ReportedWrite(NamedTuple):
-    """A write, as events and commits report it.
+    """A write of one run, as events and Delta commits report it.
 
-    kind: the kind by the events, one of `WRITE_KINDS`.
-    is_proven_whole: whether commits prove a whole rewrite (`CommitProofs.is_whole_rewrite`); None without a proof.
+    producer: the producer of the run. run_key: the key of the run.
+    kind: the kind of the write that the events report, one of `WRITE_KINDS`.
+    is_proven_whole: True if commits prove a whole rewrite, False if they disprove it, None if no commit proves either.
     """
 
     producer: str
@@ -29,7 +30,11 @@ class ReportedWrite(NamedTuple):
 
 
 def decide_write_kind(rules: UserRules, job_output: JobOutput, write: ReportedWrite) -> int:
-    """Return the kind of a write, one of `WRITE_KINDS`. Rules and commits decide only about observed runs."""
+    """Return the kind of a write, one of `WRITE_KINDS`.
+
+    For observed runs, a rule of `rewrites.yaml` decides first, then a commit, then the events. For declarations and
+    attempts, only the events decide.
+    """
     producer, run_key, kind, is_whole = write
     if job_output.output is None or job_output.layer != "observed":
         return kind
@@ -42,9 +47,9 @@ def decide_write_kind(rules: UserRules, job_output: JobOutput, write: ReportedWr
 def find_rewrite_evidence(
     rules: UserRules, job_output: JobOutput, write: ReportedWrite, *, has_parts: bool
 ) -> RewriteEvidence | None:
-    """Return the evidence that a write is a whole rewrite; None if it is not one.
+    """Return the evidence that a write is a whole rewrite; None if the write is not a whole rewrite.
 
-    has_parts: some event shows that the dataset is written in parts.
+    has_parts: whether some event shows that the dataset is written in parts.
     """
     if not is_whole_rewrite(decide_write_kind(rules, job_output, write), has_parts=has_parts):
         return None
@@ -54,7 +59,10 @@ def find_rewrite_evidence(
 
 
 def apply_masking_rules(rules: UserRules, job_output: JobOutput, lineage: OutputLineage) -> OutputLineage:
-    """Return an edge set in which masks and accounted columns follow the user's rules."""
+    """Return the lineage of an output after the user's rules set which edges mask and which columns are constants.
+
+    Columns that `constants.yaml` declares move from the unaccounted columns to the columns without sources.
+    """
     lineage = _account_for_constants(rules, lineage)
     if not rules.masking or lineage.output is None:
         return lineage

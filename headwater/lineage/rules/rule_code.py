@@ -1,7 +1,7 @@
 """The version of the rules' code: a hash over the sources that decide the rows of index, silver and gold.
 
-The sources are found by their imports, so new modules are included automatically. The hash is the same for sources in a
-folder and in an archive, and for all kinds of line ends.
+This module follows the imports from `ROOT_MODULES`, so the hash includes new modules automatically. The hash does not
+depend on line ends, or on whether the sources are in a folder or in an archive.
 """
 
 import re
@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 ROOT_MODULES = ("headwater.index.writing.indexer", "headwater.spark.refresh")
-"""The modules that derive rows from events. Questions only read the rows, so they may change without a rebuild."""
+"""The modules that derive rows from events. Questions only read rows, so their code may change without a rebuild."""
 
 _EXCLUDED = (
     "common.errors",
@@ -24,14 +24,14 @@ _EXCLUDED = (
     "common.storage_faults",
 )
 EXCLUDED_MODULES = tuple(f"headwater.{name}" for name in _EXCLUDED)
-"""Modules that affect messages and storage, but not the content of rows."""
+"""The prefixes of modules that affect messages and storage, but not the content of rows. The hash omits them."""
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+headwater\.([\w.]+)", re.MULTILINE)
 
 
 @cache
 def rule_code_hash() -> str:
-    """Return the hash. The first call takes about 20 ms."""
+    """Return the hash of all sources in `rule_sources` as 32 hex digits. The first call takes about 20 ms."""
     digest = sha256()
     for module, source in sorted(rule_sources().items()):
         digest.update(b"%s %d\n%s" % (module.encode(), len(source), source))

@@ -1,4 +1,4 @@
-"""Read rule files: YAML in which every entry knows its line, so errors can name file, line and rule."""
+"""Read rule files in YAML. Every entry stores its line, so error messages can name the file, line and rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ _INTEGER = "tag:yaml.org,2002:int"
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """One mapping in a rule file, with its position."""
+    """One mapping in a rule file, with its position.
+
+    rule: the name of the entry in error messages, such as `rule 3`; empty for the whole file.
+    nodes: the YAML node of each value, by key.
+    """
 
     file: str
     line: int
@@ -24,19 +28,19 @@ class RuleEntry:
     nodes: Mapping[str, yaml.Node]
 
     def required_text(self, key: str) -> str:
-        """Return a required text; raises WrongSetting if it is missing."""
+        """Return the text of a key; raises WrongSetting if the key is missing."""
         found = self.optional_text(key)
         if found is None:
             raise self.setting_error(f"{key} is missing", f"add `{key}: …`")
         return found
 
     def optional_text(self, key: str) -> str | None:
-        """Return a text, None if the key is absent; numbers and booleans are returned as written."""
+        """Return the text of a key, or None if the key is absent. Numbers and booleans are returned as written."""
         node = self.nodes.get(key)
         return None if node is None else self._scalar(key, node)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts of a list, or a single text as a tuple; empty if the key is absent."""
+        """Return the texts in the list of a key, or a single text as a tuple; empty if the key is absent."""
         node = self.nodes.get(key)
         if node is None:
             return ()
@@ -44,28 +48,31 @@ class RuleEntry:
         return tuple(self._scalar(key, item) for item in nodes)
 
     def flag(self, key: str) -> bool | None:
-        """Return a boolean, None if the key is absent."""
+        """Return the boolean of a key, or None if the key is absent; raises WrongSetting for any other value."""
         node = self.nodes.get(key)
         if node is not None and node.tag != _BOOLEAN:
             raise self.setting_error(f"{key} is neither true nor false", f"write `{key}: true` or `{key}: false`", node)
         return None if node is None else str(node.value).lower() in ("true", "yes", "on")
 
     def integer(self, key: str) -> int | None:
-        """Return a whole number, None if the key is absent."""
+        """Return the whole number of a key, or None if the key is absent; raises WrongSetting for any other value."""
         node = self.nodes.get(key)
         if node is not None and (node.tag != _INTEGER or not _is_short_number(node.value)):
             raise self.setting_error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
         return None if node is None else int(node.value)
 
     def nested_entry(self, key: str, allowed: tuple[str, ...] | None) -> "RuleEntry | None":
-        """Return a nested mapping, None if the key is absent; allowed: its allowed keys, None for any."""
+        """Return the nested mapping of a key, or None if the key is absent.
+
+        allowed: the keys that the nested mapping may have; None allows any key.
+        """
         node = self.nodes.get(key)
         return None if node is None else _read_entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
 
     def setting_error(self, problem: str, correction: str, at: yaml.Node | yaml.Mark | None = None) -> WrongSetting:
-        """Return an error that names file, line and rule, what is wrong and how to correct it.
+        """Return an error that names the file, line and rule, the problem, and the correction.
 
-        at: the position of the error inside the entry; None for the start of the entry.
+        at: the position of the problem inside the entry; None for the start of the entry.
         """
         mark = at.start_mark if isinstance(at, yaml.Node) else at
         return _setting_error(self.file, mark.line + 1 if mark else self.line, self.rule, problem, correction)
@@ -84,8 +91,8 @@ def _is_short_number(text: object) -> bool:
 def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[RuleEntry]]:
     """Read a rule file: `version: 1` and a list of entries for each section.
 
-    sections: the allowed keys of the entries, by section. Raises WrongSetting, which names file, line and rule, and how
-    to correct the error.
+    sections: the keys that entries may have, by the name of their section.
+    Returns the entries by the name of their section. Raises WrongSetting for a file that breaks these rules.
     """
     whole = read_document(text, file, tuple(sections))
     return {
@@ -94,7 +101,7 @@ def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) 
 
 
 def read_document(text: str, file: str, sections: tuple[str, ...]) -> RuleEntry | None:
-    """Read a file with `version: 1` and these sections; None if it is empty. Raises like `read_entries`."""
+    """Return the root entry of a rule file with these sections, or None if the file is empty. Raises WrongSetting."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

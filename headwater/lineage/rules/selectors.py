@@ -22,28 +22,41 @@ class SelectedColumn(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """The datasets and columns that a rule is about. A part that the rule leaves out is None and fits everything."""
+    """The datasets and columns to which a rule applies: an exact text or a glob for each part of their names.
+
+    If the rule leaves out a part, the part is None and matches every name.
+    """
 
     namespace: str | None = None
     dataset: str | None = None
     column: str | None = None
 
     def exact_name(self) -> Name | None:
-        """Return the dataset as the user wrote it, None if namespace or dataset is a glob or left out."""
+        """Return the name of the dataset as the user wrote it.
+
+        The result is None if the namespace or the dataset is a glob, or if the rule leaves it out.
+        """
         if self.namespace is None or self.dataset is None or re.search(r"[*?\[]", self.namespace + self.dataset):
             return None
         return Name(self.namespace, self.dataset)
 
     def is_column_match(self, column: str) -> bool:
-        """Tell whether a column fits; case makes no difference."""
+        """Tell whether the rule applies to a column. The comparison ignores case."""
         return self.column is None or is_match(self.column.casefold(), column.casefold())
 
 
 class RuleIndex(Generic[T]):
-    """Finds the rules for a dataset. Exact names in rules may be written in any form with the same canonical form."""
+    """Finds the rules for a dataset.
+
+    An exact name in a rule matches every dataset whose canonical name equals the canonical form of the exact name.
+    """
 
     def __init__(self, rules: Iterable[tuple[Selector, T]], canonical: Callable[[str, str], Name]) -> None:
-        """rules: in order; canonical: returns the canonical form of a name."""
+        """Index rules by their selectors.
+
+        rules: (selector, rule) pairs, in the order in which the rules apply.
+        canonical: returns the canonical name of a dataset for a namespace and a name.
+        """
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
         self._cache: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
@@ -55,7 +68,7 @@ class RuleIndex(Generic[T]):
                 self._exact[canonical(*exact.parts)].append((number, rule))
 
     def rules_for(self, namespace: str, name: str) -> tuple[T, ...]:
-        """Return the rules for a dataset, by its canonical name, in order."""
+        """Return the rules for the dataset with this canonical name, in the order in which they were given."""
         found = self._cache.get((namespace, name))
         if found is None:
             rules = self._find_rules(namespace, name)
@@ -71,7 +84,7 @@ class RuleIndex(Generic[T]):
 
 
 def is_match(glob: str | None, text: str) -> bool:
-    """Tell whether a text fits a glob; None fits everything."""
+    """Tell whether a text matches a glob. The glob None matches every text."""
     return glob is None or _compile_glob(glob)(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Rules for pages and lists: the system tables that they leave out, and the addresses that become links."""
+"""Rules for pages and lists: which datasets are system tables and left out, and which addresses become links."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +14,10 @@ _SYSTEM_KEYS, _LINK_KEYS = ("namespace", "dataset", "system"), ("host", "link")
 
 
 class SystemRule(NamedTuple):
-    """Whether a dataset is a system table of a database; globs in lower case for canonical names."""
+    """A rule of `system.yaml`: whether the datasets with matching names are system tables of a database.
+
+    namespace, dataset: globs in lower case for canonical names. A namespace of None matches every namespace.
+    """
 
     namespace: str | None
     dataset: str
@@ -22,7 +25,7 @@ class SystemRule(NamedTuple):
 
 
 class LinkRule(NamedTuple):
-    """Whether https addresses of a host become links; `host` is a glob in lower case."""
+    """A rule of `links.yaml`: whether https addresses of a host become links. `host` is a glob in lower case."""
 
     host: str
     is_link: bool
@@ -44,7 +47,10 @@ def read_links(text: str, file: str) -> tuple[LinkRule, ...]:
 
 
 def is_system(rules: Iterable[SystemRule], namespace: str, name: str) -> bool:
-    """Tell whether a dataset is a system table. The first rule that fits decides, users' rules before shipped ones."""
+    """Tell whether a dataset is a system table.
+
+    The first matching rule decides. `rules`, the rules of the user, come before the shipped rules.
+    """
     space, text = namespace.casefold(), name.casefold()
     every = (*rules, *_shipped_rules().system)
     return next(
@@ -53,10 +59,10 @@ def is_system(rules: Iterable[SystemRule], namespace: str, name: str) -> bool:
 
 
 def allowed_link(rules: Iterable[LinkRule], address: str) -> str | None:
-    """Return an address if it may become a link; None if pages must show it as text.
+    """Return an address if pages may show it as a link; return None if pages must show it as text.
 
-    A link needs https and a host that a rule allows. It must not contain a user, invisible characters, or a backslash,
-    which browsers treat as a slash.
+    The address must use https, and a rule must allow its host. It must not contain a user name, invisible characters,
+    or a backslash, which browsers treat as a slash.
     """
     if (
         len(address) > _MAX_ADDRESS_LENGTH

@@ -1,4 +1,7 @@
-"""Tags of rule 8: the newest tags facet of each producer counts. An event without one removes no tags."""
+"""Rule 8: find the tags of each dataset.
+
+For each dataset and producer, the newest tags facet counts. An event without a tags facet removes no tags.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,9 +13,11 @@ from headwater.lineage.runs.run_facts import RunFacts, Tag
 
 
 class TagsFacet(NamedTuple):
-    """The tags facet of one dataset in one event. The greatest (order, place) is the newest.
+    """The tags facet of one dataset in one event. The facet with the greatest (order, place) is the newest.
 
-    name: the name of the dataset as sent.
+    order: the sort key of the event.
+    place: the index of the dataset in the event's list of inputs followed by outputs.
+    name: the canonical name of the dataset in the event, before symlinks and renames are applied.
     """
 
     order: Order
@@ -23,17 +28,17 @@ class TagsFacet(NamedTuple):
 
 
 def tags_facets(fact: RunFacts) -> Iterable[TagsFacet]:
-    """Yield the tags facets of an event."""
+    """Yield the tags facet of each dataset in an event that has one."""
     for place, use in enumerate((*fact.inputs, *fact.outputs)):
         if use.tags is not None:
             yield TagsFacet(fact.order, place, use.name, fact.content.producer, use.tags)
 
 
 def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name, list[Tag]]:
-    """Return the tags that hold, by dataset, for all its generations (rule 10.8).
+    """Return the valid tags of each dataset. The tags apply to all generations of the dataset (rule 10.8).
 
-    A tag holds for the name in its facet, for every dataset that this name has meant, and for renamed datasets under
-    their new names.
+    A tag applies to the dataset with the name in its facet, to every dataset that this name has meant, and to renamed
+    datasets under their new names.
     """
     newest: dict[tuple[Name, str], TagsFacet] = {}
     for facet in facets:
@@ -48,12 +53,15 @@ def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name,
 
 
 def datasets_with_tags(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
-    """Return the datasets that a tags facet under a name applies to, without generations."""
+    """Return the datasets to which a tags facet applies, as names without generations.
+
+    name: the name of the dataset in the event with the facet. time_us: the time of this event.
+    """
     bound = naming.bound(name, time_us)
     resolved = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
     return {bound, *(each.plain for each in resolved)}
 
 
 def has_tag(key: str, value: str, requested_key: str) -> bool:
-    """Tell whether a tag has the requested key and a value other than `false`; case makes no difference."""
+    """Tell whether a tag has the requested key and a value other than `false`. Both comparisons ignore case."""
     return key.casefold() == requested_key.casefold() and value.casefold() != "false"

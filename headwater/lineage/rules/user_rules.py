@@ -14,7 +14,7 @@ from headwater.lineage.runs.jobs import run_id_of
 
 
 class TagRule(NamedTuple):
-    """A tag on datasets, or on columns if the selector has a column."""
+    """A rule of `tags.yaml`: a tag on columns, or on whole datasets if the selector has no column."""
 
     selector: Selector
     key: str
@@ -22,7 +22,11 @@ class TagRule(NamedTuple):
 
 
 class MaskingRule(NamedTuple):
-    """A declaration that edges mask or do not mask. A condition that is left out fits every edge."""
+    """A rule of `masking.yaml`: the declaration that matching edges mask, or do not mask.
+
+    job, description: globs for the name of the job and the description of the transformation; None matches every edge.
+    output, input: select the output column and the input column of an edge.
+    """
 
     is_masked: bool
     job: str | None
@@ -31,7 +35,7 @@ class MaskingRule(NamedTuple):
     description: str | None
 
     def is_match(self, job: str, output: SelectedColumn, source: SelectedColumn, description: str) -> bool:
-        """Tell whether the rule fits an edge whose datasets already fit."""
+        """Tell whether the rule applies to an edge. Both datasets of the edge must already match the rule."""
         return (
             self.output.is_column_match(output.column)
             and self.input.is_column_match(source.column)
@@ -41,7 +45,11 @@ class MaskingRule(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A declared reader of a dataset; without `columns`, it reads all columns."""
+    """A rule of `consumers.yaml`: a reader of datasets that sends no events.
+
+    measure: the name of the measure that uses the columns, such as `Total revenue`; None if the rule names no measure.
+    columns: globs for the columns that the consumer reads. If it is empty, the consumer reads all columns.
+    """
 
     consumer: str
     measure: str | None
@@ -56,9 +64,10 @@ class Consumer(NamedTuple):
 class WriteRule(NamedTuple):
     """A rule of `rewrites.yaml`: how writes change rows, and how long a dataset keeps its rows.
 
+    producer, job: globs for the producer and the name of the job; None matches every write.
     writes: `whole`, `part` or `append`; None if the rule only declares `keeps`.
-    retention_us: how long the dataset keeps its rows, in microseconds.
-    run: the id of a single run to which the rule applies.
+    retention_us: how long the dataset keeps its rows, in microseconds; None if the rule does not declare `keeps`.
+    run: the id of the only run to which the rule applies; None if the rule applies to all runs.
     """
 
     producer: str | None
@@ -69,23 +78,24 @@ class WriteRule(NamedTuple):
     run: str | None = None
 
     def is_match(self, producer: str, job: str, run_key: str) -> bool:
-        """Tell whether the rule applies to a write to a dataset that already fits."""
+        """Tell whether the rule applies to a write. The written dataset must already match the selector."""
         if self.run is not None and self.run.casefold() != run_id_of(run_key).casefold():
             return False
         return is_match(self.producer, producer) and is_match(self.job, job)
 
 
 def is_never_hidden(_: Name) -> bool:
-    """Return False for every dataset: the default filter, which hides no dataset."""
+    """Return False for every dataset. This default filter hides no dataset."""
     return False
 
 
 @dataclass(frozen=True)
 class UserRules:
-    """All rules that users declare. Methods expect canonical names; exact names in rules may be written in any form.
+    """All rules that users declare. Methods expect canonical names. Users may write exact names in rules in any form.
 
-    window_us: the length of the window (rule 6.8) in microseconds, unless a question gives one; None for 92 days.
-    tags_file: the file that messages recommend for declaring tags; it is not part of the rules.
+    window_us: the length of the window (rule 6.8) in microseconds; None means 92 days.
+    A question may use a different length.
+    tags_file: the path of the file in which messages advise users to declare tags. It is not part of the rules.
     """
 
     names: NameRules = field(default_factory=default_rules)
@@ -101,7 +111,10 @@ class UserRules:
 
     @cached_property
     def rules_hash(self) -> str:
-        """The version of the rules in index, silver and gold. It changes with every rule and with the rules' code."""
+        """The hash that index, silver and gold store as the version of the rules.
+
+        It changes with the rules' code and with every rule, except for system tables and links, which affect no rows.
+        """
         parts: tuple[object, ...] = (
             self.names.rules_hash,
             self.tags,
@@ -115,7 +128,7 @@ class UserRules:
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
-        """Return (key, value) of the tags on a column, or on the dataset itself if column is None."""
+        """Return the (key, value) pairs of the tags on a column, or on the dataset itself if `column` is None."""
         rules = self._tags.rules_for(namespace, name)
         if column is None:
             return frozenset((rule.key, rule.value) for rule in rules if rule.selector.column is None)
@@ -125,9 +138,10 @@ class UserRules:
     def declared_masking(
         self, job: str, output: SelectedColumn, source: SelectedColumn, description: str = ""
     ) -> bool | None:
-        """Return whether an edge is declared to mask; None if no rule fits. The first rule that fits counts.
+        """Return whether the first matching rule declares that an edge masks; None if no rule matches.
 
-        job: the name of the job; description: that of the transformation, if the producer gives one.
+        job: the name of the job.
+        description: the description of the transformation; empty if the producer gives none.
         """
         if not self.masking:
             return None
@@ -143,16 +157,16 @@ class UserRules:
         return any(rule.is_column_match(name) for rule in rules for name in names)
 
     def declared_write(self, producer: str, job: str, run_key: str, output: Name) -> str | None:
-        """Return how a write changes rows (`whole`, `part`, `append`) by the first rule that fits; None without one."""
+        """Return `whole`, `part` or `append` from the first rule that matches a write; None if no rule matches."""
         rules = self._rewrites.rules_for(*output.parts) if self.rewrites else ()
         return next((rule.writes for rule in rules if rule.writes and rule.is_match(producer, job, run_key)), None)
 
     def has_write_rules(self, output: Name) -> bool:
-        """Tell whether a rule about writes may apply to a dataset."""
+        """Tell whether a rule with `writes` may apply to writes of a dataset."""
         return bool(self.rewrites) and any(rule.writes for rule in self._rewrites.rules_for(*output.parts))
 
     def retention_us(self, dataset: Name) -> int | None:
-        """Return how long a dataset keeps its rows (microseconds) by the first rule with `keeps`; None without one."""
+        """Return how long (us) a dataset keeps its rows by the first matching rule with `keeps`; None without one."""
         rules = self._rewrites.rules_for(*dataset.parts) if self.rewrites else ()
         return next((rule.retention_us for rule in rules if rule.retention_us is not None), None)
 
@@ -161,7 +175,7 @@ class UserRules:
         return self._consumers.rules_for(namespace, name)
 
     def is_system(self, dataset: Name) -> bool:
-        """Tell whether a dataset is a system table. Maps and lists leave it out; verdicts do not."""
+        """Tell whether a dataset is a system table. Maps and lists leave out system tables; verdicts include them."""
         found = self._system_names.get(dataset)
         if found is None:
             found = self._system_names[dataset] = is_system(self.system, *dataset.parts)

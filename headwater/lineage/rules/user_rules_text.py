@@ -1,4 +1,7 @@
-"""Read users' files of tags, masking, constants, rewrites and consumers. Errors name file, line and rule."""
+"""Read the rule files of users for tags, masking, constants, rewrites and consumers.
+
+Errors name the file, line and rule.
+"""
 
 import re
 

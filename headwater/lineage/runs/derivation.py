@@ -1,4 +1,7 @@
-"""Derive lineage from facts, a batch at a time. A batch causes work only for the runs that it changes."""
+"""Derive lineage from facts, one batch of events after the other.
+
+A batch derives only the runs with lineage that the batch may change.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Protocol, TypeVar
@@ -18,41 +21,43 @@ RunSet = TypeVar("RunSet")
 
 
 class ChangedBatch(Protocol[RunSet]):
-    """The new events of a batch, and access to the stored runs.
+    """Access to the new events of a batch and to the stored runs.
 
-    Each store chooses its own type for a set of runs.
+    RunSet: the type that an implementation uses for a set of runs.
     """
 
     def name_changes(self, runs: RunSet) -> Iterable[tuple[str, Sequence[Change]]]:
-        """Yield (run key, what the run drops and renames, oldest first).
+        """Yield (run key, drops and renames of the run from oldest to newest) for some of these runs.
 
-        The result contains all of these runs that drop or rename now, or did so before the batch.
+        The result contains the runs that drop or rename a dataset now, and those that did so before the batch.
         """
 
     def name_writes(self, runs: RunSet) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Yield (run key, times of its writes with the names).
+        """Yield (run key, writes of the run) for some of these runs. A write is (time in us, output as sent).
 
-        The result contains all of these runs that write a dataset with a drop or rename, or were known to do so before.
+        The result contains the runs that write a dataset with a drop or rename now, and those that did so before the
+        batch.
         """
 
     def add_runs_using(self, runs: RunSet, changed_names: Iterable[Span]) -> RunSet:
-        """Return runs, extended by those that use one of these names, as sent, at a time in its span."""
+        """Return these runs and all runs that use one of the names, as sent, at a time in the span of the name."""
 
     def add_runs_with_changed_columns(self, runs: RunSet, changed_names: Set[Span]) -> RunSet:
-        """Learn the schemas of the batch, and return runs, extended by those whose columns they may change.
+        """Store the schemas of the batch, and return these runs and all runs with columns that the schemas may change.
 
-        changed_names: the names that mean other datasets since the batch.
+        changed_names: the names that mean other datasets after the batch, with the time spans of the change.
         """
 
 
 def affected_runs(
     batch: ChangedBatch[RunSet], naming: NameResolver, runs: RunSet, links: Iterable[tuple[Name, TimedLocation]]
 ) -> RunSet:
-    """Update the meaning of names by a batch, and return every run that the batch may change.
+    """Apply the symlinks, drops, renames and writes of a batch to name resolution; return all runs that may change.
 
-    runs: those with events in the batch; links: (name, its location from a time on) for each symlink in the batch.
-    Drops and renames depend on symlinks, and writes depend on both. So the function learns them in this order, once
-    each.
+    runs: the runs with events in the batch.
+    links: (name, location of the dataset from a time on) for each symlink in the batch.
+    Drops and renames depend on symlinks, and writes depend on both. So the function first applies the symlinks, then
+    the drops and renames, and then the writes.
     """
     linked = set(map(Span, naming.bind(links)))
     runs = batch.add_runs_using(runs, linked)
@@ -64,52 +69,59 @@ def affected_runs(
 
 
 FactsByRun = Mapping[str, Sequence[RunFacts]]
-"""All stored facts of some runs, by run key."""
+"""The stored facts of some runs, by run key."""
 
 
 class DerivationStore(SchemaMentionStore, Protocol):
-    """Storage of facts and of the lineage derived from them, in memory or in a file."""
+    """Storage of facts and of derived lineage, in memory or in a file."""
 
     def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Store facts, and return those that are new."""
+        """Store facts, and return the facts that were not stored before."""
 
     def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all facts of each of these runs."""
+        """Return all facts of each of these runs, by run key."""
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the facts of these runs that are needed to derive them: `DecidingFacts` for a run of many events."""
+        """Return the facts that are needed to derive each of these runs, by run key.
+
+        For a run with many events, these are `DecidingFacts`; otherwise these are all facts.
+        """
 
     def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the keys of the runs that use one of these names, as sent, for a dataset or in a lineage facet.
 
-        A run counts if the time from its first to its last event overlaps the span of the name. Declarations always
-        count.
+        The time from the first to the last event of the run must overlap the time span of the name. For declarations,
+        time makes no difference.
         """
 
     def is_schema_source(self, dataset: Name) -> bool:
-        """Tell whether a run took columns of this dataset from schemas of other runs."""
+        """Tell whether the derivation of some run used columns of this dataset that other runs reported."""
 
     def names_with_new_parts(self) -> Set[Name]:
-        """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
+        """Return the names of datasets of which the last `add_facts` mentioned parts for the first time."""
 
     def runs_with_changed_period(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
+        """Return the keys of earlier runs with periods (rule 6.1) that the last `add_facts` may have changed."""
 
     def nominal_time_us(self, run_key: str) -> int | None:
-        """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
+        """Return the nominal time (us) of a run, else of its nearest parent with a nominal time, else of its root.
+
+        The result is None if none of these runs has a nominal time.
+        """
 
     def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
-        """Replace the derived lineage of these runs, each given once; returns the job outputs that changed."""
+        """Replace the derived lineage of these runs; return the job outputs that changed. Each run may occur once."""
 
 
 class Derivation:
-    """Updates a store by new facts. The result does not depend on the order of the facts.
+    """Updates the derived lineage in a store after new facts. The result does not depend on the order of the facts.
 
-    checked_datasets: datasets whose newest schema the last batch may have changed.
+    naming: resolves names to datasets. schema_history: the columns of datasets. run_derivation: derives single runs.
+    checked_datasets: the datasets for which the last batch may have changed the newest schema.
     """
 
     def __init__(self, store: DerivationStore, contents: FacetContents, naming: NameResolver):
-        """naming: the meaning of names by the facts in the store."""
+        """naming: resolves names by the symlinks, drops, renames and writes in the facts of the store."""
         self.naming = naming
         self.checked_datasets: set[Name] = set()
         self.schema_history = SchemaHistory(contents, store, naming)
@@ -125,7 +137,7 @@ class Derivation:
         return self.run_derivation.run_cache
 
     def add_facts(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
-        """Add a batch of facts, and return the job outputs that changed."""
+        """Store a batch of facts, derive the affected runs again, and return the job outputs with changed lineage."""
         self._new_facts = self._store.add_facts(facts)
         linked = (fact for fact in self._new_facts if self.run_cache.content_traits(fact).has_symlinks)
         links = (link for fact in linked for link in event_bindings(fact))
@@ -141,7 +153,11 @@ class Derivation:
         )
 
     def _facts_needed(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Return all facts of a run if few are given and a name in them means different datasets at different times."""
+        """Return the facts that are needed to derive a run.
+
+        These are the given facts. If these are `DecidingFacts` and a name in them means different datasets at different
+        times, the result contains all facts of the run instead.
+        """
         few = isinstance(facts, DecidingFacts)
         used = (
             frozenset[Name]().union(*(self.run_cache.content_traits(fact).used_names for fact in facts)) if few else ()
@@ -151,10 +167,10 @@ class Derivation:
     def _all_facts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         return self._store.all_facts([run_key])[run_key] if isinstance(facts, DecidingFacts) else facts
 
-    # The protocol `ChangedBatch`
+    # Methods of the protocol `ChangedBatch`
 
     def name_changes(self, runs: FactsByRun) -> Iterator[tuple[str, Sequence[Change]]]:
-        """Yield (run key, what the run drops and renames) for each run that does so now, or did before."""
+        """Yield (run key, drops and renames) for each run that drops or renames a dataset now, or did before."""
         for run_key, facts in runs.items():
             if any(self.run_cache.content_traits(fact).has_name_changes for fact in facts):
                 yield run_key, sent_changes(facts)
@@ -162,7 +178,7 @@ class Derivation:
                 yield run_key, ()
 
     def name_writes(self, runs: FactsByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Yield (run key, its writes) for each run that writes a name with a symlink, DROP or RENAME, or did before."""
+        """Yield (run key, writes) for each run that writes a name with a symlink, DROP or RENAME now, or did before."""
         for run_key, facts in runs.items():
             if any(
                 self.naming.moves(name) for fact in facts for name in self.run_cache.content_traits(fact).output_names
@@ -172,11 +188,11 @@ class Derivation:
                 yield run_key, ()
 
     def add_runs_using(self, runs: FactsByRun, changed_names: Iterable[Span]) -> FactsByRun:
-        """Return runs, extended by those that use these names."""
+        """Return these runs and all runs that use one of the names in its time span."""
         return self._add_runs(runs, self._store.runs_using(changed_names)) if changed_names else runs
 
     def add_runs_with_changed_columns(self, runs: FactsByRun, changed_names: Set[Span]) -> FactsByRun:
-        """Learn the schemas of the new facts, and return runs, extended by those whose columns they may change."""
+        """Store the schemas of the new facts, and return these runs and all runs with columns that they may change."""
         datasets = {dataset for span in changed_names for dataset in self.naming.datasets_in(span)}
         checked_datasets = self.checked_datasets = datasets | self.naming.generations.taken_back()
         found: set[str] = set()
@@ -213,7 +229,7 @@ class Derivation:
         return self._add_runs(runs, found)
 
     def _runs_using_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
-        """Return the runs that may have taken columns of these datasets from other runs, in these spans of time."""
+        """Return the keys of the runs that may have used columns of these datasets, in these spans, from other runs."""
         return self._store.runs_using(
             source._replace(name=name) for source in schema_sources for name in self.naming.names_of(source.name)
         )

@@ -1,7 +1,7 @@
-"""Convert a stored event into facts: canonical names, and facets as content hashes. Recurring shapes are cached.
+"""Convert a stored event into facts, with canonical names and with content hashes instead of facets.
 
-Bronze stores all that is read here in columns next to the body. Rows of older versions lack these columns, so their
-bodies are read with the code of the parser.
+Bronze stores all values that this module needs in columns next to the body. Rows of older versions lack these columns,
+so this module reads their bodies with the code of the parser. Recurring shapes are cached.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -53,23 +53,30 @@ from headwater.lineage.sql.write_signs import find_write_signs
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
-"""The job facet that contains the SQL of a run."""
+"""The name of the job facet that contains the SQL of a run."""
 
 
 CanonicalizeJob = Callable[[Name, Iterable[Name]], Name]
-"""(name of a job as sent, names of the outputs of its event) → canonical name of the job"""
+"""(name of a job as sent, names of the outputs in the event of the job) → canonical name of the job"""
 
 
 class ShapeFacts(Struct, frozen=True, gc=False):
-    """The shape of an event, as the rules use it.
+    """The shape of an event in the form that the rules use.
 
-    dataset_indexes: indexes of the names that the rules count as datasets, in the list of inputs followed by outputs.
-    input_count: how many of `uses` are inputs; uses: the datasets at `dataset_indexes`, without versions.
-    has_run_facets: the run has facets, which may be stored in the body only.
-    output_names: names of the outputs as sent.
-    conditional_names: names that mean another dataset in some events (rule 2.1).
-    sql_hash: hash of the SQL of the job; sql_content: that SQL.
-    has_all_column_sources: every output has the inputs of each column that it lists, so the SQL is not needed.
+    artifact: the id of the Fabric artifact (`job_key`).
+    processing: BATCH, STREAMING or SERVICE; None without a `jobType` facet.
+    is_snapshot: whether each event of the run is a complete snapshot (rule 1.11).
+    declared_facets: (`run` or `job`, content hash) of each `lineage` facet of the run and the job.
+    declared_targets: the datasets that these facets name as targets.
+    dataset_indexes: the indexes of the names that the rules count as datasets. They refer to the list of inputs
+    followed by outputs.
+    uses: the datasets at `dataset_indexes`, without versions. The first `input_count` of them are inputs.
+    has_run_facets: whether the run has facets. They may be stored in the body only.
+    output_names: the names of the outputs as sent.
+    conditional_names: the names to which rules with conditions on the event apply (rule 2.1).
+    sql_hash: the content hash of the SQL of the job, or `DELETED`; None without SQL. sql_content: the SQL.
+    has_all_column_sources: whether lineage gives inputs for every column that the outputs list, so that the SQL is not
+    needed.
     """
 
     artifact: str | None
@@ -92,8 +99,8 @@ class ShapeFacts(Struct, frozen=True, gc=False):
     ) -> EventContent:
         """Return the content of an event with this shape.
 
-        job: canonical name; signs: signs in the facets of the run of how it writes; name_forms: names that mean
-        other datasets in this event, with these datasets.
+        job: the canonical name of the job. signs: the write signs in the facets of the run.
+        name_forms: maps each name that means another dataset in this event to that dataset.
         """
         sent_job = _sent_job(sent)
         uses = tuple(_apply_name_forms(use, name_forms) for use in self.uses) if name_forms else self.uses
@@ -124,12 +131,12 @@ class ShapeFacts(Struct, frozen=True, gc=False):
         return find_write_signs(self.sql_content.query, dialect_of(self.sql_content.dialect, namespaces, sent.producer))
 
     def _needs_sql(self, sent: Sent) -> bool:
-        """Tell whether an event may leave open where columns come from."""
+        """Tell whether the event may leave open from which columns an output is made, so that its SQL is needed."""
         return not self.has_all_column_sources or may_list_partial_columns(sent.producer)
 
 
 class FactsReader:
-    """Converts events into facts, and stores the contents of their schemas, lineage facets and SQL. Not thread-safe."""
+    """Converts events into facts, and stores the contents of schema, lineage and SQL facets. Not thread-safe."""
 
     def __init__(
         self,
@@ -139,11 +146,13 @@ class FactsReader:
         has_complete_lists: Callable[[str], bool] = lambda _: False,
         event_rules: EventRules | None = None,
     ):
-        """canonical_name: returns the canonical form of a name (rule 2); contents: stores new facets.
+        """Create a reader.
 
-        canonical_job: returns the canonical name of a job (rule 3), by default with the shipped rules.
-        has_complete_lists: returns whether the lists of columns of a producer are complete (rule 12.6).
-        event_rules: rules for names with conditions on the event, by default the shipped ones.
+        canonical_name: returns the canonical name of a dataset (rule 2) for a namespace and a name.
+        contents: stores the contents of new facets.
+        canonical_job: returns the canonical name of a job (rule 3). The default applies the shipped rules.
+        has_complete_lists: returns whether a producer always lists all columns of a dataset (rule 12.6).
+        event_rules: the rules for names with conditions on the event. The default is the shipped rules.
         """
         self._event_rules = event_rules or default_rules().of_events
         self._has_complete_lists = has_complete_lists
@@ -156,22 +165,22 @@ class FactsReader:
         self._event_contents: BoundedCache[Hashable, EventContent] = BoundedCache()
 
     def read_event(self, event_id: str, received_us: int, body: str) -> RunFacts:
-        """Read an event from its body, which must be valid, as in bronze; otherwise raises InvalidEvent."""
+        """Return the facts of an event, given its body. Raises InvalidEvent if the body is not a valid event."""
         event = self.read_body(body)
         return self.facts_of_event(event_id, received_us, event, self.add_shape(event.event_shape, event.contents))
 
     def read_body(self, body: str) -> Event:
-        """Read a body as the parser does."""
+        """Parse the body of an event in the same way as the parser of bronze."""
         return self._bodies.read_event(body.encode())
 
     def cached_shape(self, shape: str) -> ShapeFacts | None:
-        """Return the shape with this hash if it is in the cache."""
+        """Return the shape with this hash; None if it is not in the cache."""
         return self._shapes.get(shape)
 
     def add_shape(self, shape: EventShape, contents: Iterable[Content] = ()) -> ShapeFacts:
-        """Add a shape to the cache and return it.
+        """Convert the shape of an event, add it to the cache and return it.
 
-        contents: the facets that it refers to, unless they are stored already.
+        contents: the facets with content hashes in the shape. Facets that are already stored may be missing.
         """
         found = self._shapes.get(shape.shape)
         if found is not None:
@@ -202,13 +211,13 @@ class FactsReader:
         return self._shapes.put(shape.shape, shape_facts, 10 * len(uses))
 
     def clear_caches(self) -> None:
-        """Clear the caches."""
+        """Remove all cached shapes, datasets and contents of events."""
         self._shapes.clear()
         self._uses.clear()
         self._event_contents.clear()
 
     def facts_of_event(self, event_id: str, received_us: int, sent: Sent, shape: ShapeFacts) -> RunFacts:
-        """Return the facts of an event."""
+        """Return the facts of an event with a known shape. sent: the values of the event as sent."""
         signs = read_write_signs(sent.run_facets)
         if self._has_complete_lists(sent.producer):
             signs = (*signs, SIGN_COMPLETE_LISTS)
@@ -235,7 +244,7 @@ class FactsReader:
         )
 
     def _conditional_names(self, uses: Sequence[DatasetUse], declared_facets: Iterable[tuple[str, str]]) -> set[Name]:
-        """Return the names in an event, those of its lineage included, to which rules with conditions apply."""
+        """Return the names in an event and its lineage to which rules with conditions on the event apply."""
         names = {use.name for use in uses} | {use.previous_name for use in uses if use.previous_name}
         names |= {link.name for use in uses for link in use.symlinks}
         content_hashes = [content for use in uses for content in (use.lineage, use.declared_facet)]
@@ -246,7 +255,7 @@ class FactsReader:
         return {name for name in names if self._event_rules.concern(name)}
 
     def _name_forms(self, shape: ShapeFacts, producer: str, job_namespace: str) -> dict[Name, Name]:
-        """Map each name that means another dataset in an event to that dataset."""
+        """Return the names that mean another dataset in an event, each with the name of that dataset."""
         forms = ((name, self._event_rules.form(name, producer, job_namespace)) for name in shape.conditional_names)
         return {name: form for name, form in forms if form != name}
 
@@ -271,7 +280,10 @@ class FactsReader:
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
     def _has_all_column_sources(self, outputs: Sequence[DatasetUse], listed_datasets: Set[Name]) -> bool:
-        """Tell whether there are outputs, and each has listed datasets as inputs for every column that it lists."""
+        """Tell whether lineage gives inputs for every column that the outputs list, and names only listed datasets.
+
+        The result is False without outputs. listed_datasets: the inputs and outputs of the event.
+        """
         is_complete = [
             bool(use.lineage and use.schema)
             and is_exact_column_match(
@@ -283,7 +295,7 @@ class FactsReader:
         return bool(is_complete) and all(is_complete) and all(name in listed_datasets for name in named if name)
 
     def _declared_facets(self, shape: EventShape) -> Iterator[tuple[str, str]]:
-        """Yield (`run` or `job`, hash) for each `lineage` facet of the run and the job."""
+        """Yield (`run` or `job`, content hash) for each `lineage` facet of the run and the job."""
         for layer, content in (("run", shape.run_lineage), ("job", shape.job_lineage)):
             content_hash = self._lineage_hash(content)
             if content_hash is not None:
@@ -316,7 +328,10 @@ class FactsReader:
         )
 
     def _is_dataset_part(self, used: UsedDataset, name: Name) -> bool:
-        """Tell whether the rules for names removed the last folder, a pattern, a date or the end of a name."""
+        """Tell whether a name denotes a part of the dataset with the canonical name.
+
+        This is so if the rules for names removed the last folder, a pattern, a date or the end of the name.
+        """
         folder = used.name.rstrip("/").rpartition("/")[0]
         if folder.strip("/") and self._canonical_name(used.namespace, folder) == name:
             return True
@@ -324,14 +339,20 @@ class FactsReader:
 
     @staticmethod
     def _as_output(use: DatasetUse, used: UsedDataset) -> DatasetUse:
-        """Mark an output that is a part of a dataset. To drop or rename a part ends no generation (rule 10.1)."""
+        """Return an output, marked as a part of a dataset if it has a `subset` facet.
+
+        A part has no DROP or RENAME, because to drop or rename a part ends no generation (rule 10.1).
+        """
         is_part = SUBSET in used.counted or any(facet.name == SUBSET and not facet.deleted for facet in used.facets)
         use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
         ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
         return structs.replace(use, lifecycle=None, previous_name=None) if ends else use
 
     def _as_input(self, use: DatasetUse, used: UsedDataset) -> DatasetUse:
-        """Record what the condition of an input names (rules 4.11, 6.7); drop the schema of a metadata table (11.4)."""
+        """Return an input with the columns in its condition (rule 4.11), marked if it reads a part of a dataset (6.7).
+
+        If the input is a metadata table, its schema moves to `metadata_columns` (rule 11.4).
+        """
         if PARTS_READ in used.counted and not use.is_part:
             use = structs.replace(use, is_part=True)
         filters = {each.removeprefix(FILTERED) for each in used.counted if each.startswith(FILTERED)}
@@ -344,7 +365,7 @@ class FactsReader:
         return use
 
     def _schema_hash(self, content_hash: str | None) -> str | None:
-        """Return the hash of a schema facet, None if the facet is empty, so that it does not replace a full one."""
+        """Return the hash of a schema facet; None for a facet without columns, which must not replace other schemas."""
         return content_hash if not content_hash or self._contents.schema(content_hash) else None
 
     def _lineage_hash(self, content_hash: str | None) -> str | None:
@@ -361,12 +382,12 @@ class FactsReader:
 
 
 def make_facts_reader(names: NameRules, contents: FacetContents) -> FactsReader:
-    """Return a reader that applies these rules for names."""
+    """Return a reader of facts that applies these rules for names and jobs."""
     return FactsReader(names.canonical, contents, names.job, names.has_complete_lists, names.of_events)
 
 
 def _apply_name_forms(use: DatasetUse, name_forms: Mapping[Name, Name]) -> DatasetUse:
-    """Return a dataset with the names that rules with conditions give it in an event."""
+    """Return a dataset with its names replaced by the datasets that they mean in the event."""
     return structs.replace(
         use,
         name=name_forms.get(use.name, use.name),
@@ -376,7 +397,11 @@ def _apply_name_forms(use: DatasetUse, name_forms: Mapping[Name, Name]) -> Datas
 
 
 def _is_stored(contents: FacetContents, read_content: Callable[[str], object], content: Content) -> bool:
-    """Tell whether a facet is stored as its kind. An empty facet has the same hash as a schema and as lineage."""
+    """Tell whether a facet is stored as the same kind of facet.
+
+    The hash alone does not decide, because an empty schema facet and an empty lineage facet have the same hash.
+    read_content: returns the stored facet of the kind by its hash.
+    """
     try:
         return content.content_hash in contents and read_content(content.content_hash) is not None
     except KeyError:
@@ -388,17 +413,17 @@ def _sent_job(sent: Sent) -> Name:
 
 
 def _versions_by_index(shape: ShapeFacts, sent: Sequence[str | None]) -> dict[int, str]:
-    """Return the dataset versions of one event, by the index of the dataset in the shape."""
+    """Return the dataset versions of one event, by the index of the dataset in `ShapeFacts.uses`."""
     return {at: text for at, place in enumerate(shape.dataset_indexes) if (text := sent[place]) is not None}
 
 
 def _run_key_in_facet(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
-    """Return the key of the run that a facet names."""
+    """Return the key of the run that a `parent` facet names; None if the facet gives no run id."""
     return run_key(run_id, Name(namespace or "", name or "")) if run_id else None
 
 
 def _run_key(sent: Sent, content: EventContent) -> str:
-    """Return the key of the run. For declarations, it is the key under which a newer one replaces an older one."""
+    """Return the key of the run. A declaration has the same key as the older declarations that it replaces."""
     if content.kind == "RUN":
         return run_key(sent.run_id or "", _sent_job(sent))
     if content.kind == "JOB":
@@ -408,7 +433,7 @@ def _run_key(sent: Sent, content: EventContent) -> str:
 
 
 def _processing_and_snapshot(shape: EventShape) -> tuple[str | None, bool]:
-    """Return the processing type of a job, None without `jobType`, and whether each event is a complete snapshot."""
+    """Return (processing type of the job or None without `jobType`, whether each event is a complete snapshot)."""
     if not any(facet.name == "jobType" for facet in shape.job_facets):
         return None, False
     processing = (shape.processing_type or "").upper()

@@ -1,4 +1,4 @@
-"""Jobs: the keys of jobs and runs (rules 1.4 and 3.1), levels of jobs (3.2 to 3.4), and retired jobs (6.11)."""
+"""The keys of jobs and runs (rules 1.4 and 3.1), the levels of jobs (3.2 to 3.4), and retired jobs (6.11)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,9 +16,10 @@ _SESSION = re.compile(rf"([^.]*[^.\-_])[-_]+{_GUID}(?=\.|\Z)")
 
 @lru_cache(100_000)
 def job_key(job: Name, artifact: str | None) -> Name:
-    """Return the key of a job. It is the same in all sessions, and different for each statement of a notebook.
+    """Return the key of a job. A job has the same key in all sessions; each statement of a notebook has its own key.
 
-    artifact: Fabric's `trident.artifact.id`, which stays the same if a notebook is renamed.
+    job: the canonical name of the job.
+    artifact: Fabric's `trident.artifact.id`, which stays the same if a notebook is renamed; None without one.
     """
     job = job.cut
     found = _SESSION.match(job.name)
@@ -30,19 +31,22 @@ def job_key(job: Name, artifact: str | None) -> Name:
 
 
 def run_key(run_id: str, job: Name) -> str:
-    """Return the key of a run. It contains the job if the id is not a UUID, because such ids repeat in other jobs."""
+    """Return the key of a run: its id in lower case if the id is a UUID, else a JSON list of the id and the job.
+
+    Ids that are not UUIDs may repeat in other jobs.
+    """
     if _UUID.fullmatch(run_id):
         return run_id.lower()
     return msgspec.json.encode([run_id, *job.cut.parts]).decode()
 
 
 def run_id_of(key: str) -> str:
-    """Return the id of a run from its key: as sent, a UUID in lower case."""
+    """Return the id of the run with a key. A UUID is in lower case; any other id is as sent."""
     return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
 
 
 def is_uuid(run_id: str) -> bool:
-    """Tell whether a run id is a UUID, and so the key of its run."""
+    """Tell whether a run id is a UUID. In lower case, a UUID is the key of its run."""
     return _UUID.fullmatch(run_id) is not None
 
 
@@ -50,17 +54,17 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def is_ctas_statement(job: Name) -> bool:
-    """Tell whether runs of a job are the statement of a CREATE or REPLACE TABLE AS SELECT (rule 4.7).
+    """Tell whether a job name shows that runs of the job are a CREATE or REPLACE TABLE AS SELECT (rule 4.7).
 
-    Another run, the other half, writes the rows.
+    Spark reports such a statement as two runs. This is the run of the statement; the other run writes the rows.
     """
     return _CTAS_STATEMENT.search(job.name) is not None
 
 
 def is_rdd_job(job: Name) -> bool:
-    """Tell whether runs of a job are steps of Spark whose listener repeats the inputs as outputs (rule 11.2).
+    """Tell whether Spark's listener repeats the inputs of a job as outputs (rule 11.2). The job name decides.
 
-    These are jobs over RDDs, and the plan that shows the result of a command, which is a separate run.
+    This concerns jobs over RDDs, and the separate run that only shows the result of a command.
     """
     return _RDD_JOB.search(job.name) is not None
 
@@ -70,14 +74,14 @@ _CTAS_STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_a
 
 
 MIN_PREFIX_LENGTH = 4
-"""The minimum length of a shortened id: a shorter one that is unique today may not be unique tomorrow."""
+"""The minimum length of a shortened run id, because a shorter text that is unique today may be ambiguous tomorrow."""
 
 
 def parse_id_prefix(run_id: str) -> tuple[str, bool]:
-    """Return the shortened run id in a text, empty if it is too short, and whether the text marks it as shortened.
+    """Return (run id without `…` or `...` at its end, whether the text had this mark).
 
-    A UUID may be shortened without a mark. Any other id counts as shortened only with `…` or `...` at its end, because
-    `load-1` may be a complete id next to `load-10`.
+    The id is empty if it is shorter than `MIN_PREFIX_LENGTH`. A UUID may be shortened without a mark. Any other id must
+    have the mark, because `load-1` may be a complete id although there is also an id `load-10`.
     """
     text = run_id.strip().removesuffix("...").rstrip("…")
     is_cut = text != run_id.strip()
@@ -85,7 +89,7 @@ def parse_id_prefix(run_id: str) -> tuple[str, bool]:
 
 
 JobLevel = Literal["statement", "job", "application", "task", "dag"]
-"""The levels of jobs, from fine to coarse."""
+"""The levels of jobs, from the lowest to the highest."""
 
 _LEVELS = get_args(JobLevel)
 _LEVEL_BY_JOB_TYPE: dict[str, JobLevel] = {
@@ -95,23 +99,24 @@ _LEVEL_BY_JOB_TYPE: dict[str, JobLevel] = {
     "TASK": "task",
     "DAG": "dag",
 }
-"""The level of a job by the `jobType.jobType` that Spark, dbt, Flink and Airflow send."""
+"""The level for each value of `jobType.jobType` that Spark, dbt, Flink and Airflow send."""
 
 _LEVEL_ABOVE: dict[JobLevel, JobLevel] = {
     "statement": "application", "job": "task", "application": "task", "task": "dag", "dag": "dag",
 }  # fmt: skip
 _MAX_ANCESTORS = 32
-"""The maximum number of ancestors that are followed."""
+"""The maximum number of ancestors that `job_ancestors` follows."""
 
 FoldJob = Callable[[Name], Name]
-"""(key of a job) → key of the job that represents it"""
+"""(key of a job) → key of the job that represents the job"""
 
 
 class JobPosition(NamedTuple):
-    """The position of a job in the hierarchy, by its newest run.
+    """The position of a job in the hierarchy of jobs. The newest run of the job decides.
 
-    job_type: its `jobType.jobType`, empty without one; parent: the job of the parent run; root: that of the root run,
-    None if that is the parent or the job itself.
+    job_type: the `jobType.jobType` of the job; empty without one.
+    parent: the job of the parent run; None without one.
+    root: the job of the root run; None if this is the same job as the parent or the job itself.
     """
 
     job_type: str = ""
@@ -120,21 +125,23 @@ class JobPosition(NamedTuple):
 
 
 class Ancestor(NamedTuple):
-    """A job, or one of its ancestors, with its level."""
+    """A job or one of the ancestors of the job, with the level of this job or ancestor."""
 
     job: Name
     level: JobLevel
 
 
 def keep_job(job: Name) -> Name:
-    """Return the job itself: no folding."""
+    """Return the job itself. This is the `FoldJob` that folds no jobs."""
     return job
 
 
 def job_ancestors(job: Name, position_of: Callable[[Name], JobPosition]) -> list[Ancestor]:
     """Return a job and its ancestors, the nearest first.
 
-    A job without a known type is one level above the job that it started. A root that no parent leads to is a DAG.
+    position_of: returns the position of a job.
+    An ancestor without a known type is one level above the job that it started. If the root job is not among the
+    parents, it is the last item, and without a known type it is a DAG.
     """
     found = [Ancestor(job, _level_of_type(position_of(job)) or "statement")]
     root = None
@@ -150,7 +157,10 @@ def job_ancestors(job: Name, position_of: Callable[[Name], JobPosition]) -> list
 
 
 def fold_into_level(level: JobLevel, position_of: Callable[[Name], JobPosition]) -> FoldJob:
-    """Return the function that folds a job into its nearest ancestor of a level, else into the highest one below it."""
+    """Return a function that replaces a job by its nearest ancestor of a level.
+
+    If the job has no ancestor of this level, its highest ancestor below the level replaces it.
+    """
     index = _LEVELS.index(level)
 
     @cache
@@ -172,32 +182,35 @@ def _level_of_type(position: JobPosition) -> JobLevel | None:
 
 
 RETIREMENT_PREFIX = "retires"
-"""The prefix of a write sign (`EventContent.write_signs`) of a run that deletes a job or a namespace.
+"""The prefix of the write sign (`EventContent.write_signs`) of a run that deletes a job or a namespace.
 
-The namespace and the name of the job follow.
+After the prefix follow the namespace and the name of the job. The name is empty if the run deletes the namespace.
 """
 
 _SEPARATOR = "\0"
 
 
 class RetiredJobs(NamedTuple):
-    """The times (us) at which jobs were last retired. An entry with an empty job name retires its whole namespace."""
+    """The times at which jobs were last retired.
+
+    times_us: the time (us), by job. A job with an empty name stands for all jobs of the namespace.
+    """
 
     times_us: Mapping[Name, int]
 
     def __bool__(self) -> bool:
-        """Tell whether a job was ever retired."""
+        """Tell whether any job or namespace was ever retired."""
         return bool(self.times_us)
 
     def retired_since_us(self, *names: Name) -> int | None:
-        """Return the time (us) since which a job with these names is retired, None if it is not."""
+        """Return the time (us) since which a job with these names is retired; None if the job is not retired."""
         spaces = (Name(name.namespace, "") for name in names)
         times = (self.times_us.get(name) for name in (*names, *spaces))
         return max((time_us for time_us in times if time_us is not None), default=None)
 
 
 def newest_retirement_times(retired: Iterable[tuple[Name, int]]) -> RetiredJobs:
-    """Return the newest time for each job or namespace."""
+    """Return the newest time for each job. retired: (job, time in us); an empty job name means the whole namespace."""
     found: dict[Name, int] = {}
     for name, time_us in retired:
         found[name] = max(time_us, found.get(name, time_us))
@@ -205,12 +218,12 @@ def newest_retirement_times(retired: Iterable[tuple[Name, int]]) -> RetiredJobs:
 
 
 def retirement_sign(job: Name) -> str:
-    """Return the write sign of a run that deletes a job, or a namespace if the name is empty."""
+    """Return the write sign of a run that deletes a job. If the job name is empty, the run deletes the namespace."""
     return _SEPARATOR.join((RETIREMENT_PREFIX, *job.parts))
 
 
 def deleted_jobs(fact: RunFacts) -> Iterator[Name]:
-    """Yield the jobs and namespaces that a COMPLETE event deletes."""
+    """Yield the jobs that an event deletes, if its type is COMPLETE. An empty job name means the whole namespace."""
     signs = fact.content.write_signs if fact.type == "COMPLETE" else ()
     for sign in signs:
         if sign.startswith(RETIREMENT_PREFIX + _SEPARATOR):
@@ -219,5 +232,8 @@ def deleted_jobs(fact: RunFacts) -> Iterator[Name]:
 
 
 def declared_retirements(retired: Mapping[Name, int], end_us: int | None) -> Iterator[tuple[Name, int]]:
-    """Yield the jobs that are declared as retired up to a time (us), nothing if there is no event."""
+    """Yield (job, time in us) for each job that `jobs.yaml` declares as retired at or before a time.
+
+    end_us: this time, in microseconds; None if there is no event, so that no job is retired.
+    """
     return ((job, time_us) for job, time_us in retired.items() if end_us is not None and time_us <= end_us)

@@ -1,4 +1,4 @@
-"""Stores in memory, for questions about the past, for comparing two files, and for tests."""
+"""Store facts and lineage in memory. Questions about the past, the comparison of two files, and tests use this."""
 
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -17,7 +17,10 @@ from headwater.lineage.runs.run_facts import RunFacts, names_with_part_mentions
 
 
 class MemoryStore:
-    """Stores everything in dictionaries; see `derivation.DerivationStore`."""
+    """Stores facts and lineage in dictionaries; implements `derivation.DerivationStore`.
+
+    runs: all runs, by run key. candidates: the derived lineage, by job output and then by run key.
+    """
 
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
@@ -32,7 +35,7 @@ class MemoryStore:
         self._nominal_times = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
     def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Store facts, and return those that are new."""
+        """Store facts, and return the facts that were not stored before."""
         fresh = []
         for fact in facts:
             known = self._facts[fact.run_key]
@@ -45,15 +48,15 @@ class MemoryStore:
         return fresh
 
     def runs_with_changed_period(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
+        """Return the keys of earlier runs with periods (rule 6.1) that the last `add_facts` may have changed."""
         return self._nominal_times.runs_with_changed_period() & self.runs.keys()
 
     def nominal_time_us(self, run_key: str) -> int | None:
-        """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
+        """Return the nominal time (us) of a run, else of its nearest parent with one, else of its root run, or None."""
         return self._nominal_times.nominal_time_us(run_key)
 
     def names_with_new_parts(self) -> Set[Name]:
-        """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
+        """Return the names of datasets of which the last `add_facts` mentioned parts for the first time."""
         return self._new_parts
 
     def has_part_mention(self, name: Name) -> bool:
@@ -61,15 +64,15 @@ class MemoryStore:
         return name in self._names_with_parts
 
     def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return all facts of each of these runs."""
+        """Return all facts of each of these runs, by run key."""
         return {key: list(self._facts[key].values()) for key in run_keys}
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the same as `facts`: this store keeps all facts of a run."""
+        """Return the same as `all_facts`, because this store keeps all facts of a run."""
         return self.all_facts(run_keys)
 
     def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
-        """Return the keys of the runs that use one of these names in its span, and of declarations that use it."""
+        """Return the keys of the runs that use a name in its time span, and of all declarations that use one."""
         return {key for span in spans for key in self._users.get(span.name, ()) if self._overlaps(span, self.runs[key])}
 
     def used_names(self) -> Set[Name]:
@@ -81,11 +84,11 @@ class MemoryStore:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
     def is_schema_source(self, dataset: Name) -> bool:
-        """Tell whether a run took columns of this dataset from schemas of other runs."""
+        """Tell whether the derivation of some run used columns of this dataset that other runs reported."""
         return dataset in self._schema_sources
 
     def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
-        """Replace the derived lineage of these runs; returns the job outputs that changed."""
+        """Replace the derived lineage of these runs, and return the job outputs that changed."""
         return {job_output for one in derived for job_output in self._replace_run(one)}
 
     def _replace_run(self, derived: DerivedRun) -> set[JobOutput]:
@@ -107,26 +110,26 @@ class MemoryStore:
         }
 
     def add_mentions(self, name: Name, mentions: Sequence[SchemaMention]) -> None:
-        """Store mentions of schemas."""
+        """Store mentions of schemas under a name. Mentions that are already stored have no effect."""
         history = self._mentions[name]
         for seen in mentions:
             if history[bisect_left(history, seen) :][:1] != [seen]:
                 insort(history, seen)
 
     def keep_all_mentions(self, names: Iterable[Name]) -> None:
-        """Do nothing: this store keeps every mention."""
+        """Do nothing, because this store keeps every mention."""
 
     def mentions_newest_first(self, span: Span) -> Iterable[SchemaMention]:
-        """Return the schemas mentioned under a name in a span of time, newest first."""
+        """Return the mentions of schemas under a name in a time span, the newest first."""
         every = reversed(self._mentions.get(span.name, ()))
         return (seen for seen in every if span.since_us <= seen.time_us < span.until_us)
 
 
 class RelatedRunsInMemory:
-    """Implements `edge_sets.RelatedRuns` for a list of all runs."""
+    """Finds the reports of related runs among all runs in memory; implements `edge_sets.RelatedRuns`."""
 
     def __init__(self, runs: Iterable[Run], candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]]):
-        """candidates: the derived lineage of all runs."""
+        """candidates: the derived lineage of all runs, by job output and then by run key."""
         self._children: dict[str, list[str]] = defaultdict(list)
         self._executions: dict[str, list[str]] = defaultdict(list)
         self._reports: dict[str, list[OutputLineage]] = defaultdict(list)
@@ -140,7 +143,7 @@ class RelatedRunsInMemory:
                     self._reports[candidate.run_key].append(candidate.lineage)
 
     def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
-        """Return what the runs below a run report."""
+        """Return what all runs below a run report."""
         found: dict[str, None] = {}
         todo = list(self._children.get(run_key, ()))
         while todo:
@@ -151,7 +154,7 @@ class RelatedRunsInMemory:
         return self._reports_of(found)
 
     def reports_of_execution(self, execution: str) -> ReportedDatasets:
-        """Return what the runs of an execution report."""
+        """Return what all runs of an execution report."""
         return self._reports_of(self._executions.get(execution, ()))
 
     def _reports_of(self, run_keys: Iterable[str]) -> ReportedDatasets:

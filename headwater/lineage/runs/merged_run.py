@@ -1,4 +1,4 @@
-"""Rule 1: merge the facts of a run, in any order and number, into one run."""
+"""Rule 1: merge the facts of a run into one run. The order and repetition of the facts make no difference."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from operator import attrgetter
@@ -23,14 +23,15 @@ from headwater.lineage.runs.run_facts import (
 )
 
 DeclaredFacet = tuple[str, int]
-"""A `lineage` facet: (content hash, time of its event in us)."""
+"""A lineage facet: (content hash, time in us of the event with the facet)."""
 
 
 class ScriptDataset(NamedTuple):
-    """A dataset of a run that has SQL.
+    """A dataset that the SQL of a run may use.
 
-    schema: hash of the columns that the run lists for it; names: all names that its events use for it, symlinks
-    included.
+    is_input, is_output: whether the run lists the dataset as an input, and as an output.
+    schema: the content hash of the columns that the run lists for the dataset; None without a list.
+    names: all names that the events of the run use for the dataset, including symlinks, without namespaces.
     """
 
     dataset: Name
@@ -41,7 +42,11 @@ class ScriptDataset(NamedTuple):
 
 
 class Script(NamedTuple):
-    """The SQL of a run: the hash of its facet, the producer, and the datasets that it may use."""
+    """The SQL of a run.
+
+    sql: the content hash of the `sql` facet. producer: the producer of the run.
+    datasets: the inputs and outputs of the run, which the SQL may use.
+    """
 
     sql: str
     producer: str
@@ -51,11 +56,18 @@ class Script(NamedTuple):
 class RunDataset(Struct, gc=False):
     """A dataset of a run, merged from all its events.
 
-    lineage_us: time of the event with its newest `columnLineage`.
-    replaced_lineage: (hash, time) of older `columnLineage` that newer events of the run replaced.
-    aliases: other names that the events of the run use for it, symlinks included.
-    metadata_columns: columns of metadata tables that the run reads under its name (rule 11.4).
-    has_conflicts: events of the run report different lists or `columnLineage` for it.
+    schema, lineage: the content hashes of the newest `schema` and `columnLineage` facet; None without a facet.
+    lineage_us: the time of the event with the newest `columnLineage` facet in microseconds.
+    declared_facets: the `lineage` facets of the dataset.
+    lifecycle: the newest `lifecycleStateChange` of the dataset in upper case; None without one.
+    rows_confirmed: whether the events prove that the run wrote rows of the dataset.
+    version: the newest version of the dataset in the events; None without one.
+    is_part: whether the run uses only a part of the dataset (`DatasetUse.is_part`).
+    filter_columns: the columns by which the run selects rows of the dataset (rule 4.11).
+    aliases: other names that the events of the run use for the dataset, including symlinks.
+    replaced_lineage: the older `columnLineage` facets that newer events of the run replaced.
+    metadata_columns: the columns of a metadata table that the run reads under the name of the dataset (rule 11.4).
+    has_conflicts: whether events of the run report different schemas or `columnLineage` facets for the dataset.
     """
 
     name: Name
@@ -75,25 +87,35 @@ class RunDataset(Struct, gc=False):
 
     @property
     def names(self) -> frozenset[Name]:
-        """All names that the events of the run use for it."""
+        """All names that the events of the run use for the dataset."""
         return self.aliases | {self.name.plain}
 
 
 class Run(Struct):
-    """A run, merged from all its events; times in microseconds since 1970-01-01 UTC.
+    """A run or declaration, merged from all its events. Times are in microseconds since 1970-01-01 UTC.
 
-    started_us, last_us: times of its first and its last event.
-    state, ended_us: of its newest attempt; is_completed: some attempt of it is COMPLETE.
-    time_us: the time of rule 6.1: its end, or its newest event with lineage if it is not a batch run.
-    inputs, outputs, declared_facets: by the events up to the end of its newest COMPLETE attempt, if there is one.
-    outputs: without those that it drops; has_drops: it drops some.
-    declared_facets: (hash, time) of all `lineage` facets of run and job.
-    tie_breaker: orders runs of equal time.
-    script: its SQL, if an event leaves open where columns of an output come from.
-    write_signs: what its events show of how it writes; has_failed: its newest COMPLETE attempt has a FAIL, too.
-    job: canonical name; sent_job: name in its newest event, None if that is the same.
-    name_forms: names that mean other datasets in its events (rule 2.1).
-    has_scripts: its events give different SQL.
+    key: the key of the run or declaration. kind: RUN, JOB or DATASET.
+    job: the canonical name of the job. job_key: the key of the job.
+    execution: the key of the root run, else of the parent run, else of the run itself.
+    parent: the key of the parent run; None without one.
+    state: the type of the terminal event of the newest attempt, RUNNING without one, or DECLARED for a declaration.
+    is_completed: whether some attempt of the run is COMPLETE.
+    processing: BATCH, STREAMING or SERVICE.
+    started_us, last_us: the times of the first and the last event of the run.
+    ended_us: the end of the newest attempt; None if this attempt has not ended.
+    time_us: the time of the run (rule 6.1). For a batch run, this is its end; for other runs, it is the time of the
+    newest event with lineage.
+    inputs, outputs: the datasets of the run, by name. If an attempt is COMPLETE, only events up to the end of the
+    newest COMPLETE attempt count. The outputs do not contain the datasets that the run drops.
+    declared_facets: all `lineage` facets of the run and the job in the same events.
+    has_drops: whether the run drops a dataset.
+    tie_breaker: a text that orders runs with the same time.
+    script: the SQL of the run; None if the run has no SQL or if its lineage does not need the SQL.
+    write_signs: the write signs in the events (`EventContent.write_signs`).
+    has_failed: whether the newest COMPLETE attempt also has a FAIL event.
+    sent_job: the name of the job in the newest event as sent; None if it is equal to `job`.
+    name_forms: maps each name that means another dataset in the events to that dataset (rule 2.1).
+    has_scripts: whether the events of the run give different SQL.
     """
 
     key: str
@@ -124,21 +146,24 @@ class Run(Struct):
 
     @property
     def mention_source(self) -> MentionSource:
-        """The context in which the names in its events are resolved."""
+        """The run as the source of mentions, which name resolution needs for the names in its events."""
         return MentionSource(self.key, self.kind != "RUN", self.started_us, self.name_forms)
 
     @property
     def may_have_edges(self) -> bool:
-        """Rule 1.12: batch runs make edges once they are COMPLETE; other runs and declarations always do."""
+        """Rule 1.12: whether the run may make edges. Batch runs make edges only if they are COMPLETE."""
         return self.kind != "RUN" or self.processing != "BATCH" or self.is_completed
 
 
 ResolvedMention = tuple[Name, DatasetUse, int]
-"""(dataset that a mention means, mention, time of its event in us)"""
+"""(dataset that the mention means, mention, time of the event with the mention in us)"""
 
 
 def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
-    """Merge the facts of one run, at least one. Their order and repetition make no difference."""
+    """Merge the facts of one run into a `Run`.
+
+    facts: at least one fact, in any order; repetitions make no difference.
+    """
     ordered = order_deciding_facts(facts)
     newest, contents = ordered[-1], [fact.content for fact in ordered]
     processing = newest_value(contents, "processing") or "BATCH"
@@ -191,10 +216,12 @@ def later_attempts(facts: Iterable[RunFacts]) -> Sequence[RunFacts]:
 
 
 class _CountedFacts(NamedTuple):
-    """The events of a run that decide what it reads and writes (rule 1.8).
+    """The events of a run that decide what the run reads and writes (rule 1.8).
 
-    completion: the end of its newest COMPLETE attempt; has_failed: that attempt has a FAIL, too.
-    newest_end: the end of its newest attempt.
+    facts: these events, from oldest to newest.
+    completion: the terminal event of the newest COMPLETE attempt; None if no attempt is COMPLETE.
+    newest_end: the terminal event of the newest attempt; None if this attempt has not ended.
+    has_failed: whether the newest COMPLETE attempt also has a FAIL event.
     """
 
     facts: Sequence[RunFacts]
@@ -204,7 +231,10 @@ class _CountedFacts(NamedTuple):
 
 
 def _select_counted_facts(ordered: Sequence[RunFacts], processing: str) -> _CountedFacts:
-    """Leave out the attempts of a batch run after its newest COMPLETE one, which take nothing back."""
+    """Return the events of a run without the attempts after its newest COMPLETE attempt.
+
+    These attempts do not change what the completed run wrote. If no attempt is COMPLETE, all events count.
+    """
     is_batch = ordered[-1].kind == "RUN" and processing == "BATCH"
     attempts = split_attempts(ordered) if is_batch else [ordered]
     ends = [terminal_event(attempt) for attempt in attempts]
@@ -221,7 +251,10 @@ def _script(
     inputs: Mapping[Name, RunDataset],
     outputs: Mapping[Name, RunDataset],
 ) -> Script | None:
-    """Return the SQL of a run, with the datasets that it may use and their names in the events."""
+    """Return the SQL of a run with the datasets that the SQL may use; None if the SQL is not needed.
+
+    mentions: the mentions of inputs and outputs in the events of the run.
+    """
     sql = newest_value([fact.content for fact in ordered], "sql")
     content = ordered[-1].content
     if not sql or not outputs or content.kind != "RUN" or is_ctas_statement(content.job):
@@ -252,7 +285,7 @@ def _schema_hash(name: Name, datasets: Mapping[Name, RunDataset]) -> str | None:
 
 
 def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
-    """Return what a run drops and renames, by names as sent, oldest first; empty unless it is COMPLETE."""
+    """Return the drops and renames of a run with names as sent, the oldest first; empty unless the run is COMPLETE."""
     found: list[tuple[Any, Change]] = []
     counted = _select_counted_facts(*_ordered_facts_and_processing(facts))
     for fact in counted.facts if counted.completion else ():
@@ -265,9 +298,9 @@ def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
 
 
 def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run, without those that it finally drops, or renames.
+    """Yield (time in us, name as sent) for each output of a run that the run does not finally drop or rename.
 
-    A run or attempt that did not complete counts as well, because it may have written them.
+    Runs and attempts that did not complete count as well, because they may have written their outputs.
     """
     ordered, processing = _ordered_facts_and_processing(facts)
     if ordered[-1].kind == "RUN":
@@ -288,24 +321,25 @@ def _attempt_writes(facts: Sequence[RunFacts], processing: str, *, completed: bo
 
 
 def _ordered_facts_and_processing(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
-    """Return the facts of a run in order, and its processing type."""
+    """Return (facts of a run from oldest to newest, processing type of the run)."""
     ordered = order_deciding_facts(facts)
     return ordered, newest_value([fact.content for fact in ordered], "processing") or "BATCH"
 
 
 def order_deciding_facts(facts: Iterable[RunFacts]) -> list[RunFacts]:
-    """Return the deciding facts of one run, each once, the newest last.
+    """Return the facts of one run or declaration that count, each once, the newest last.
 
-    All events of a run count, the newest JobEvent, and the newest value of each facet of DatasetEvents (rule 6.5).
+    All events of a run count. Of several JobEvents, only the newest counts. Several DatasetEvents become one fact with
+    the newest value of each facet (rule 6.5).
     """
     ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
     if ordered[-1].kind == "DATASET":
         return [_merge_dataset_events(ordered)]
-    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # the newest JobEvent replaces all older ones
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # the newest JobEvent replaces all older JobEvents
 
 
 def _merge_dataset_events(ordered: Sequence[RunFacts]) -> RunFacts:
-    """Return the newest of several DatasetEvents, with the newest value of each facet that lineage uses."""
+    """Return the newest of several DatasetEvents, with the newest schema and the newest lineage facet of each kind."""
     newest, uses = ordered[-1], [use for fact in ordered for use in fact.content.outputs]
     if len(ordered) == 1 or not newest.content.outputs:
         return newest
@@ -318,7 +352,10 @@ def _merge_dataset_events(ordered: Sequence[RunFacts]) -> RunFacts:
 
 
 def _describing_facts(ordered: Sequence[RunFacts], processing: str) -> Sequence[RunFacts]:
-    """Return the events that describe what a run reads and writes (rule 1.11)."""
+    """Return the events that describe what a run reads and writes (rule 1.11).
+
+    If a streaming or service run sends complete snapshots, this is one event; otherwise these are all events.
+    """
     return (
         _snapshot_event(ordered)
         if processing != "BATCH" and any(fact.content.is_snapshot for fact in ordered)
@@ -327,7 +364,7 @@ def _describing_facts(ordered: Sequence[RunFacts], processing: str) -> Sequence[
 
 
 def newest_value(ordered: Sequence[RunFacts] | Sequence[EventContent], name: str) -> str | None:
-    """Return the newest value of a field that is not None."""
+    """Return the newest value of a field that is not None; None without one. name: the name of the field."""
     return next((value for each in reversed(ordered) if (value := getattr(each, name)) is not None), None)
 
 
@@ -338,9 +375,10 @@ def _has_lineage(fact: RunFacts) -> bool:
 
 
 def _snapshot_event(ordered: Sequence[RunFacts]) -> Sequence[RunFacts]:
-    """Return the one event that describes a run with complete snapshots (rule 1.11).
+    """Return the event that describes a run with complete snapshots, as a sequence of one item (rule 1.11).
 
-    It is the newest event with lineage, else with inputs and outputs, else with either.
+    It is the newest event with lineage, else the newest with inputs and outputs, else the newest with inputs or
+    outputs, else the newest event.
     """
     whole, part = (lambda fact: bool(fact.inputs and fact.outputs)), (lambda fact: bool(fact.inputs or fact.outputs))
     for is_described in (_has_lineage, whole, part):
@@ -369,7 +407,7 @@ def _declared_facets(ordered: Sequence[RunFacts]) -> tuple[DeclaredFacet, ...]:
 def _add_declared_facet(
     facets: tuple[DeclaredFacet, ...], content_hash: str, time_us: int
 ) -> tuple[DeclaredFacet, ...]:
-    """Add a `lineage` facet of one entity to those before it; a deletion removes them."""
+    """Return the `lineage` facets of one entity with a newer facet added. If this facet is a deletion, none remain."""
     if content_hash == DELETED:
         return ()
     return facets if (content_hash, time_us) in facets else (*facets, (content_hash, time_us))
@@ -386,9 +424,10 @@ def _resolve_inputs(
 def _resolve_outputs(
     ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver, *, may_write: bool = False
 ) -> Iterator[ResolvedMention]:
-    """Yield the outputs. If the last report of an output is DROP, all its mentions mean the dropped generation.
+    """Yield the mentions of outputs with the datasets that they mean.
 
-    may_write: a DROP does not count beside other reports of the output.
+    If the last report of an output is DROP, all mentions of this output mean the dropped generation.
+    may_write: whether the run did not complete. If so, a DROP counts only if all reports of the output are DROP.
     """
     uses = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
     dropped = _dropped_outputs(((location, each.lifecycle) for location, each, _ in uses), may_write=may_write)
@@ -400,12 +439,16 @@ def _resolve_outputs(
 
 
 def _may_write(processing: str, kind: str, *, is_completed: bool) -> bool:
-    """Tell whether a run did not complete. Whatever it reports in the end, it may have written its outputs before."""
+    """Tell whether a run is a batch run that did not complete. It may have written outputs before it dropped them."""
     return kind == "RUN" and processing == "BATCH" and not is_completed
 
 
 def _dropped_outputs(reports: Iterable[tuple[Name, str | None]], *, may_write: bool) -> Set[Name]:
-    """Return the outputs whose last report is DROP; may_write: those without any other report."""
+    """Return the outputs that a run finally drops: the last report with a lifecycle is DROP.
+
+    reports: (output, lifecycle) of each mention, from oldest to newest.
+    may_write: whether the run did not complete. If so, all reports of a dropped output must be DROP.
+    """
     lifecycles = list(reports)
     last = {name: lifecycle for name, lifecycle in lifecycles if lifecycle}
     others = {name for name, lifecycle in lifecycles if lifecycle != "DROP"} if may_write else set()
@@ -424,12 +467,12 @@ def _merge_datasets(mentions: Iterable[ResolvedMention]) -> dict[Name, RunDatase
 
 
 def _merge_mention(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
-    """Update a dataset by a newer mention; the newest value of each facet counts."""
+    """Update a dataset by a newer mention of the dataset, so that the newest value of each facet counts."""
     if use.schema is not None:
         dataset.has_conflicts = dataset.has_conflicts or bool(dataset.schema and dataset.schema != use.schema)
         dataset.schema = use.schema
     if use.lineage is not None:
-        if dataset.lineage and dataset.lineage != use.lineage:  # true for neither None nor `DELETED`, which is empty
+        if dataset.lineage and dataset.lineage != use.lineage:  # false for None and for `DELETED`, which is empty
             dataset.has_conflicts = True
             dataset.replaced_lineage = (*dataset.replaced_lineage, (dataset.lineage, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us

@@ -1,4 +1,4 @@
-"""Derive the lineage of one run from its facts. Runs that report the same again come from a cache."""
+"""Derive the lineage of one run from its facts. Runs with events of the same content share one cached result."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -44,11 +44,11 @@ from headwater.lineage.runs.run_facts import (
 
 _MAX_ENTRIES = 20_000
 _MAX_EVENTS = 16
-"""The maximum number of events of a cached run. A stream that sends a thousand updates never recurs."""
+"""The maximum number of events of a cached run. Longer runs, such as streams with a thousand updates, never recur."""
 
 
 class RecurringCandidate(NamedTuple):
-    """A `Candidate` without the fields that differ from run to run."""
+    """A `Candidate` without the fields that differ between runs with events of the same content."""
 
     job_output: JobOutput
     weight: int
@@ -58,9 +58,12 @@ class RecurringCandidate(NamedTuple):
 
 
 class CachedRun(Struct, eq=False):
-    """The result of deriving a run, shared by all runs whose events have the same content.
+    """The result of deriving a run. All runs with events of the same content share this object.
 
-    run: the first of these runs, its datasets without versions; end_index: index of its terminal event, -1 without one.
+    run: the first of these runs. Its datasets have no versions.
+    end_index: the index of the terminal event among the events of the run; -1 without a terminal event.
+    candidates: what the run reports about each of its outputs.
+    used_names: all names in the events of the run, including names in lineage facets.
     """
 
     run: Run
@@ -70,12 +73,14 @@ class CachedRun(Struct, eq=False):
 
 
 class ContentTraits(Struct, eq=False):
-    """The properties of an event that follow from its content alone.
+    """The properties of an event that depend only on its `EventContent`.
 
-    number: identifies the content.
-    used_names: all names in it, those in lineage facets included.
-    has_name_changes: it may drop or rename a dataset.
-    spellings: see `sent_column_spellings`.
+    number: a number that identifies the content.
+    used_names: all names of datasets in the event, including names in lineage facets.
+    output_names: the names of outputs and of targets in `lineage` facets.
+    has_symlinks, has_tags: whether any dataset in the event has symlinks, and whether any has a tags facet.
+    has_name_changes: whether the event drops or renames a dataset.
+    spellings: the result of `sent_column_spellings`.
     """
 
     number: int
@@ -88,7 +93,10 @@ class ContentTraits(Struct, eq=False):
 
 
 class RunCache:
-    """Caches derived runs by the content of their events. `lookups` and `hits` count its use."""
+    """Caches derived runs by the content of their events.
+
+    lookups: the number of calls of `get`. hits: the number of these calls that found a cached run.
+    """
 
     def __init__(self, contents: FacetContents, naming: NameResolver):
         self._contents = contents
@@ -101,7 +109,7 @@ class RunCache:
         self.lookups = self.hits = 0
 
     def content_traits(self, fact: RunFacts) -> ContentTraits:
-        """Return the properties of the content of an event."""
+        """Return the properties of the content of an event, from the cache if possible."""
         found = self._traits.get(fact.content)
         if found is None:
             if len(self._traits) > _MAX_ENTRIES:
@@ -111,9 +119,11 @@ class RunCache:
         return found
 
     def cache_key(self, ordered: Sequence[RunFacts]) -> tuple[int, ...] | None:
-        """Return the cache key of a run: the index of its terminal event, and the content of its events in order.
+        """Return the cache key of a run; None if the run cannot be cached.
 
-        The key is None for declarations, for runs of several attempts, and for runs of too many events.
+        The key consists of the index of the terminal event and the numbers of the contents of all events, in order.
+        Declarations, runs with several attempts, and runs with more than `_MAX_EVENTS` events cannot be cached.
+        ordered: the facts of the run, from oldest to newest.
         """
         if len(ordered) > _MAX_EVENTS or ordered[-1].kind != "RUN":
             return None
@@ -124,7 +134,7 @@ class RunCache:
         return (_index_of(ordered, end), *[self.content_traits(fact).number for fact in ordered])
 
     def get(self, key: Hashable) -> CachedRun | None:
-        """Return the cached result for a key, None without one."""
+        """Return the cached run for a cache key; None if there is none."""
         found = self._runs.get(key)
         self.lookups += 1
         self.hits += found is not None
@@ -139,11 +149,13 @@ class RunCache:
         *,
         uses_schema_sources: bool,
     ) -> CachedRun:
-        """Return the result of deriving a run, and cache it if it can recur.
+        """Return the result of deriving a run, and cache the result if it can recur.
 
-        It is not cached if its names mean different datasets at different times, if it takes columns from the schemas
-        of other runs, if lines count by their time (`lineage` facets, replaced lineage), or if the run is not a batch
-        run.
+        key: the cache key of the run; None if the run cannot be cached.
+        uses_schema_sources: whether the derivation used columns that other runs reported.
+        The result is cached only if the run is a batch run, if the names that it uses mean the same datasets at all
+        times, if it uses no columns from other runs, and if the times of its lines of lineage make no difference. The
+        times matter if the run has `lineage` facets or replaced `columnLineage`.
         """
         used = frozenset[Name]().union(*(self.content_traits(fact).used_names for fact in facts))
         plain = replace(run, inputs=_without_versions(run.inputs), outputs=_without_versions(run.outputs))
@@ -165,7 +177,7 @@ class RunCache:
             self._keys_by_name[name].add(key)
 
     def remove_runs_using(self, names: Iterable[Name]) -> None:
-        """Remove the runs that use these names, because the names or the columns of their datasets have changed."""
+        """Remove the cached runs that use one of these names, because their datasets or columns have changed."""
         for name in names:
             for key in self._keys_by_name.pop(name, ()):
                 self._runs.pop(key, None)
@@ -190,7 +202,7 @@ class RunCache:
         return ContentTraits(self._content_count, frozenset(used), written, links, tagged, changes, spellings)
 
     def _names_in_facet(self, content_hash: str | None) -> frozenset[Name]:
-        """Return the names of datasets in a lineage facet."""
+        """Return the names of the source and target datasets in a lineage facet. Without a facet, there are none."""
         if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
             return frozenset()
         found = self._facet_names.get(content_hash)
@@ -215,10 +227,11 @@ CandidatesByOutput = Mapping[JobOutput, Candidate[OutputLineage]]
 class DerivedRun(NamedTuple):
     """The result of deriving one run.
 
-    used_names: names as sent, for datasets or in lineage facets.
-    shape: the same object for runs that report the same about the same datasets, except for versions.
-    schema_sources: datasets whose columns it takes from other runs. Another schema of one of them at its time may
-    change the result.
+    candidates: what the run reports about each of its outputs, by job output.
+    used_names: the names, as sent, that the run uses for datasets or in lineage facets.
+    shape: the `CachedRun` of the run. Runs that share a cached result have the same object.
+    schema_sources: the datasets for which the derivation used columns from other runs. If their columns at the time of
+    the run change, the result may change.
     """
 
     run: Run
@@ -231,7 +244,8 @@ class DerivedRun(NamedTuple):
 class RunDerivation:
     """Derives runs one at a time.
 
-    run_cache: its cache. Callers must remove entries whose names or columns have changed their meaning.
+    run_cache: the cache of derived runs. If names mean other datasets or columns get other keys, callers must remove
+    the runs that use these names.
     """
 
     def __init__(self, rules: EdgeRules):
@@ -240,7 +254,11 @@ class RunDerivation:
         self._rules = rules._replace(schema_at=partial(self._record_schema_source, rules.schema_at))
 
     def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> DerivedRun:
-        """Derive a run from all its facts, at least one; nominal_us: its nominal time, or that of a run above it."""
+        """Derive one run.
+
+        facts: all facts of the run, or `DecidingFacts`; at least one fact.
+        nominal_us: the nominal time (us) of the run or of a run above it; None without a nominal time.
+        """
         ordered = order_deciding_facts(facts)
         key = self.run_cache.cache_key(ordered)
         shape = self.run_cache.get(key)
@@ -252,7 +270,7 @@ class RunDerivation:
             self._schema_sources.clear()
             run = merge_run(facts, self._rules.naming)
             candidates = _recurring_candidates(run, self._rules)
-            if events := later_attempts(facts):  # such a run is not cached
+            if events := later_attempts(facts):  # a run with later attempts is not cached
                 attempt = merge_run(events, self._rules.naming)
                 later = _candidates_by_output(attempt, _recurring_candidates(attempt, self._rules), nominal_us)
             shape = self.run_cache.add(key, facts, run, candidates, uses_schema_sources=bool(self._schema_sources))
@@ -266,12 +284,15 @@ class RunDerivation:
         )
 
     def _record_schema_source(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
-        """Return the schema by the rules, and record its dataset as a source."""
+        """Return the schema hash of a dataset at a time, and record that the derivation used columns of the dataset."""
         self._schema_sources.add(dataset)
         return schema_at(dataset, time_us)
 
     def _run_from_cache(self, shape: CachedRun, ordered: Sequence[RunFacts]) -> Run:
-        """Return what `fold` returns for a batch run whose events have the same content as those of a cached run."""
+        """Return the same as `merge_run` for a run with events of the same content as a cached run.
+
+        ordered: the facts of the run, from oldest to newest.
+        """
         newest, times = ordered[-1], [fact.time_us for fact in ordered]
         end = ordered[shape.end_index] if shape.end_index >= 0 else None
         return replace(
@@ -295,7 +316,7 @@ class RunDerivation:
     def _add_versions_and_times(
         self, datasets: dict[Name, RunDataset], uses: Iterable[tuple[RunFacts, DatasetUse]]
     ) -> dict[Name, RunDataset]:
-        """Set the versions of datasets and the times of their lineage."""
+        """Return datasets of a cached run with versions and lineage times from the events of another run."""
         changing_uses = [(fact, each) for fact, each in uses if each.lineage is not None or each.version]
         found = dict(datasets) if changing_uses else datasets
         for fact, each in changing_uses:
@@ -307,7 +328,7 @@ class RunDerivation:
 
 
 def job_output_of(run: Run, lineage: OutputLineage) -> JobOutput:
-    """Return the job output of a run: with its job, or for a DatasetEvent with its producer."""
+    """Return the job output of a lineage. For a DatasetEvent, the producer takes the place of the job."""
     if run.kind == "RUN":
         return JobOutput(ATTEMPTED if lineage.attempt_state else "observed", run.job_key, lineage.output)
     return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), lineage.output)
@@ -325,7 +346,7 @@ def _candidates_by_output(
 
 
 def recurring_candidate(run: Run, lineage: OutputLineage) -> RecurringCandidate:
-    """Return what a run reports about one of its outputs, without the fields that differ from run to run."""
+    """Return what a run reports about one output, without the fields that differ between runs with equal events."""
     return RecurringCandidate(
         job_output_of(run, lineage),
         lineage_weight(lineage),
@@ -336,7 +357,7 @@ def recurring_candidate(run: Run, lineage: OutputLineage) -> RecurringCandidate:
 
 
 def _write_kind_of_output(run: Run, lineage: OutputLineage) -> int:
-    """Return one of `WRITE_KINDS`."""
+    """Return the kind of the write of an output, one of `WRITE_KINDS`."""
     written = run.outputs.get(lineage.output) if lineage.output and run.is_completed else None
     if written is None:
         return ADDS_ROWS
@@ -372,7 +393,7 @@ def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) 
 
 
 def lineage_weight(lineage: OutputLineage) -> int:
-    """Return how much a run reports about an output; see `Candidate.weight`."""
+    """Return what a run reports about an output, one of `LINEAGE_WEIGHTS` (see `Candidate.weight`)."""
     if lineage.attempt_state:
         return INPUTS_ONLY
     if lineage.has_column_lineage:
@@ -387,7 +408,7 @@ def lineage_weight(lineage: OutputLineage) -> int:
 def sent_column_spellings(
     content: EventContent, edges_of: Callable[[str], Sequence[SentEdge]]
 ) -> Iterator[tuple[Name, str]]:
-    """Yield (dataset name, column) for each column in an event's lineage facets that is not in lower case.
+    """Yield (dataset name, column) for each column name in an event's lineage facets that is not in lower case.
 
     edges_of: returns the lines of a lineage facet by its hash.
     """

@@ -1,4 +1,7 @@
-"""The facts of one event. A run is the set of its facts, so their order and repetition make no difference."""
+"""The facts of one event.
+
+A run is the set of its facts, so the order and repetition of the facts make no difference.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,20 +14,20 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import Order
 
 DELETED = ""
-"""Stands for a facet that `_deleted` removed."""
+"""The content hash that stands for a facet that an event removed with `_deleted`."""
 
 NO_COLUMN_LINEAGE = frozenset({None, DELETED})
 
 
 class Symlink(NamedTuple):
-    """Another name of a dataset; is_location: it is the physical location of the dataset (type LOCATION)."""
+    """Another name of a dataset. is_location: whether it is the physical location of the dataset (type LOCATION)."""
 
     name: Name
     is_location: bool
 
 
 class Tag(NamedTuple):
-    """A tag of a dataset, or of one of its columns."""
+    """A tag of a column, or of the whole dataset if `column` is None."""
 
     column: str | None
     key: str
@@ -34,16 +37,19 @@ class Tag(NamedTuple):
 class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
     """A dataset in one event.
 
-    schema, lineage: content hashes; None without the facet or (lineage) without an edge, `DELETED` if it was removed.
-    declared_facet: hash of the `lineage` facet of the dataset.
-    tags: None without a tags facet.
-    previous_name: the name before a RENAME, in canonical form.
-    rows_confirmed: output statistics or a version prove that rows were written.
-    version: the producer's version of the state of the dataset.
-    is_part: the rules for names removed a folder or pattern from the name, the output has a `subset` facet, or that of
-    the input names partitions or locations.
-    filter_columns: columns of an input by which a `subset` facet or the folders of its name select rows (rule 4.11).
-    metadata_columns: columns of an input that is a metadata table under the name of its table (rule 11.4).
+    name: the canonical name of the dataset, before symlinks and renames are applied.
+    schema, lineage: the content hashes of the `schema` and `columnLineage` facet. The hash is `DELETED` if the event
+    removes the facet, and None if the event has no facet or if the facet is empty.
+    declared_facet: the content hash of the `lineage` facet of the dataset, with the same special values.
+    tags: the tags in the tags facet; None without a tags facet.
+    lifecycle: the `lifecycleStateChange` in upper case; None without one.
+    previous_name: the canonical name before a RENAME; None without one.
+    rows_confirmed: whether output statistics or a version prove that rows were written.
+    version: the version of the dataset that the producer reports; None without one.
+    is_part: whether the event uses only a part of the dataset. The signs are a folder or pattern that the rules for
+    names removed, the `subset` facet of an output, or partitions or locations in the `subset` facet of an input.
+    filter_columns: the columns by which the `subset` facet or the folders in the name of an input select rows (4.11).
+    metadata_columns: the columns of an input that is a metadata table under the name of its table (rule 11.4).
     """
 
     name: Name
@@ -62,21 +68,24 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
 
 
 NameForms = tuple[tuple[Name, Name], ...]
-"""Names that mean other datasets in an event, each with the name of that dataset."""
+"""(name, dataset) for each name that means another dataset in an event"""
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
-    """The part of an event that recurs: all that the rules use, except times, run, parent and versions.
+    """The part of an event that recurs in other runs: the values that the rules use, except for those in `RunFacts`.
 
-    processing: BATCH, STREAMING or SERVICE; None if the event does not report it.
-    inputs, outputs: without versions.
-    declared_facets: (`run` or `job`, hash of its `lineage` facet).
-    declared_targets: the datasets that these name as targets.
-    sql: hash of the job's `sql` facet, None without one, `DELETED` if it was removed.
-    write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
-    job: canonical name (rule 3); sent_job: name as sent, None if that is the same.
-    name_forms: (name, dataset) for each name that means another dataset in this event (rule 2.1). Inputs and outputs
-    already have the name of that dataset.
+    kind: RUN, JOB or DATASET. type: START, COMPLETE and so on; OTHER if the event has no type.
+    job: the canonical name of the job (rule 3). sent_job: its name as sent; None if both names are equal.
+    artifact_id: the id of the Fabric artifact (`job_key`).
+    processing: BATCH, STREAMING or SERVICE; None if the event does not report the processing type.
+    is_snapshot: whether each event of the run is a complete snapshot (rule 1.11).
+    inputs, outputs: the datasets in the event, without versions.
+    declared_facets: (`run` or `job`, content hash) of each `lineage` facet of the run and the job.
+    declared_targets: the datasets that these facets name as targets.
+    sql: the content hash of the `sql` facet of the job; None without the facet, `DELETED` if the event removes it.
+    write_signs: the sorted signs, in SQL, properties and facets, of how the run writes (`write_kinds`).
+    name_forms: the names that mean other datasets in this event (rule 2.1). In `inputs` and `outputs`, these names are
+    already replaced.
     """
 
     kind: str
@@ -97,14 +106,15 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):
-    """All that the rules use of one event; times in microseconds since 1970-01-01 UTC.
+    """All values of one event that the rules use. Times are in microseconds since 1970-01-01 UTC.
 
-    order: sort key of the event (rule 1.3).
-    run_key: key of the run, or the key that successive declarations (JobEvent, DatasetEvent) share.
-    execution: root run of its `parent` facet, else the parent; None without that facet.
-    parent: the parent run; None without that facet.
-    versions: dataset versions, by index in the list of inputs followed by outputs.
-    nominal_us: end of its `nominalTime`, else its start.
+    order: the sort key of the event (rule 1.3).
+    run_key: the key of the run. Declarations (JobEvent, DatasetEvent) that replace each other have the same key.
+    execution: the key of the root run in the `parent` facet, else of the parent run; None without the facet.
+    parent: the key of the parent run; None without the `parent` facet.
+    content: the values of the event that recur in other runs.
+    versions: the versions of datasets, by index in the list of inputs followed by outputs of `content`.
+    nominal_us: the end of the `nominalTime` of the run, else its start; None without a `nominalTime`.
     """
 
     order: Order
@@ -138,22 +148,22 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def inputs(self) -> Sequence[DatasetUse]:
-        """The datasets that it reads, with versions."""
+        """The inputs of the event, with versions."""
         return _with_versions(self.content.inputs, self.versions, 0)
 
     @property
     def outputs(self) -> Sequence[DatasetUse]:
-        """The datasets that it writes, with versions."""
+        """The outputs of the event, with versions."""
         return _with_versions(self.content.outputs, self.versions, len(self.content.inputs))
 
 
 def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:
-    """Return facts without the SQL of jobs."""
+    """Return the same facts without the SQL of jobs."""
     return [replace(fact, content=replace(fact.content, sql=None)) if fact.content.sql else fact for fact in facts]
 
 
 def names_with_part_mentions(facts: Iterable[RunFacts]) -> set[Name]:
-    """Return the names, as sent, of datasets whose parts an event mentions, or whose partitions it writes."""
+    """Return the names, as sent, of the datasets of which some event mentions parts or writes partitions."""
     found: set[Name] = set()
     for fact in facts:
         found.update(use.name for use in (*fact.inputs, *fact.outputs) if use.is_part)
@@ -169,7 +179,10 @@ def _with_versions(uses: Sequence[DatasetUse], versions: Mapping[int, str], firs
 
 
 def terminal_event(facts: Iterable[RunFacts]) -> RunFacts | None:
-    """Return the newest terminal event, None without one. At the same instant, FAIL ranks before ABORT (rule 1.9)."""
+    """Return the newest terminal event; None without one.
+
+    Of terminal events at the same time, FAIL wins over ABORT, and ABORT over COMPLETE (rule 1.9).
+    """
     ends = [fact for fact in facts if fact.type in TERMINAL_TYPES]
     return max(ends, key=lambda fact: (*fact.order[:2], TERMINAL_TYPES.index(fact.type)), default=None)
 
@@ -181,7 +194,10 @@ def split_attempts(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
 
 
 def later_attempt_starts(events: Iterable[tuple[str | None, int]]) -> list[int]:
-    """Return the indexes of the events that begin the second and later attempts; events: (type, time), in order."""
+    """Return the index of each event that begins an attempt after the first attempt.
+
+    events: (type, time in us) of each event, from oldest to newest.
+    """
     found, ended_us = list[int](), None
     for place, (kind, time_us) in enumerate(events):
         if kind == "START" and ended_us is not None and time_us > ended_us:
@@ -193,31 +209,32 @@ def later_attempt_starts(events: Iterable[tuple[str | None, int]]) -> list[int]:
 
 
 def duration_us(started_us: int | None, ended_us: int | None) -> int | None:
-    """Return the duration of a run; None if it has not ended, or if no event is earlier than its end (rule 1.13).
+    """Return the duration of a run in us; None if the run has not ended or has no event before its end (rule 1.13).
 
-    Some producers send only the end, and a START from a clock that is ahead may come after it.
+    Some producers send only the end. A START event from a clock that is ahead may have a later time than the end.
     """
     return ended_us - started_us if started_us is not None and ended_us is not None and ended_us > started_us else None
 
 
 TERMINAL_TYPES = ("COMPLETE", "ABORT", "FAIL")
-"""The terminal types, in ascending rank at the same instant."""
+"""The types of terminal events. Of events at the same time, the event with the last of these types is the newest."""
 
 
 LONG_RUN_EVENTS = 100
-"""The number of events from which on a run is stored in this form, so that a batch does not merge all of them."""
+"""The number of events from which on stores keep `DecidingFacts` of a run. A batch then need not merge all events."""
 
 
 class DecidingFacts(list[RunFacts]):
-    """The deciding facts of a run with many events; see `DecidingFactsSelector`."""
+    """The facts that decide the result for a run with many events, as `DecidingFactsSelector` selects them."""
 
 
 class DecidingFactsSelector:
-    """Selects the deciding facts of one run, one fact at a time.
+    """Selects the deciding facts of one run. The derivation needs no other facts if names mean the same at all times.
 
-    Of events with equal content, the newest decides. Of the others only the times count. So the first and the last in
-    order (rule 1.3), and the earliest and the latest in time, represent all of them. Some events are all kept, because
-    they add up or end a dataset or an attempt: those with `lineage` facets, DROP, RENAME, START, or a terminal type.
+    Of events with equal content, the newest event decides, and only the times of the other events matter. So up to
+    four events represent all events with equal content: the first and the last in order (rule 1.3), and the earliest
+    and the latest in time. The selector keeps all events with `lineage` facets, DROP or RENAME, and all START and
+    terminal events. Such events add up, or end a dataset or an attempt.
     """
 
     def __init__(self, facts: Iterable[RunFacts]):
@@ -227,7 +244,7 @@ class DecidingFactsSelector:
             self.add(fact)
 
     def add(self, fact: RunFacts) -> None:
-        """Add a fact. Repeated facts make no difference."""
+        """Add a fact. A fact that was added before makes no difference."""
         if fact.type in _ATTEMPT_TYPES or not _is_idempotent(fact.content):
             self._always_needed[fact.event_id] = fact
             return
@@ -245,7 +262,7 @@ class DecidingFactsSelector:
 
 
 def _is_idempotent(content: EventContent) -> bool:
-    """Tell whether a repetition of this content adds nothing."""
+    """Tell whether another event with this content adds nothing to the run except its time."""
     uses = (*content.inputs, *content.outputs)
     return not content.declared_facets and all(
         use.declared_facet is None and use.lifecycle not in _ENDING_CHANGES for use in uses

@@ -1,4 +1,4 @@
-"""Read the facets of one event as sent, each with its entity and a key for its age."""
+"""Read the facets of one event as sent, each with its entity and a text that sorts by age."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -20,19 +20,26 @@ from headwater.lineage.runs.jobs import job_key, run_key
 Facets = dict[str, Raw]
 
 CanonicalizerOfEvent = Callable[[str, str], CanonicalizeName]
-"""(producer, namespace of the job) → function for the form of dataset names in such an event (`NameRules.in_event`)"""
+"""(producer, namespace of the job) → function for canonical names of datasets in an event of this producer and job
+
+`NameRules.in_event` is such a function.
+"""
 
 RUN_INDEX = 1
-"""The position of the run among the entities of an event, after its job."""
+"""The index of the run in the list of entities of an event. The job has index 0; the datasets follow the run."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class SentFacet(NamedTuple):
-    """A facet that is not null.
+    """A facet in an event. Its value is not null.
 
-    entity: run, job or dataset; order: a text that sorts by age (rule 1.3) among the same facet of the same entity.
-    name: the key of a run without a namespace, the name of a job that people see, or the canonical name of a dataset.
+    entity: `run`, `job` or `dataset`.
+    name: the key of the run with an empty namespace, the key of the job without an artifact, or the canonical name of
+    the dataset.
+    facet: the name of the facet.
+    order: a text that sorts the values of a facet of an entity by age (rule 1.3).
+    time_us: the time of the event in microseconds. value: the undecoded JSON of the facet.
     """
 
     entity: str
@@ -44,12 +51,12 @@ class SentFacet(NamedTuple):
 
     @property
     def is_deleted(self) -> bool:
-        """Tell whether it removes the older values of the facet."""
+        """Tell whether this value removes the older values of the facet."""
         return is_deleted(bytes(self.value))
 
 
 def parse_stored_event(body: str) -> WireEvent:
-    """Parse the body of a row of table `events`; raises InvalidEvent if it is not a valid event."""
+    """Parse the body of a row in table `events`. Raises InvalidEvent if the body is not a valid event."""
     return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
@@ -68,8 +75,10 @@ def sent_facets(
 ) -> Iterator[SentFacet]:
     """Yield the facets of an event.
 
-    names: returns the form of dataset names in an event (rule 2); jobs: returns the canonical name of a job (rule 3).
-    has_run_specific_facets: also yield input and output facets of datasets, which concern one run, such as `subset`.
+    names: returns the function for canonical names of datasets in an event (rule 2).
+    jobs: returns the canonical name of a job (rule 3). The default returns the name as sent.
+    has_run_specific_facets: whether to also yield the input and output facets of datasets. These facets, such as
+    `subset`, concern a single run.
     """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
@@ -91,12 +100,12 @@ def sent_datasets(wire: WireEvent) -> list[WireDataset]:
 
 
 def run_facets(wire: WireEvent) -> Facets:
-    """Return the facets of the run of an event by name, an empty mapping without a run."""
+    """Return the undecoded facets of the run of an event, by facet name. The mapping is empty without a run."""
     return decode_members(wire.run.facets) if wire.run is not UNSET else {}
 
 
 def decode_members(raw: Raw | None) -> Facets:
-    """Return the undecoded facets of an object by name, an empty mapping if it is absent or null."""
+    """Return the undecoded members of a JSON object, by name. The mapping is empty if the object is absent or null."""
     return _members.decode(raw) if raw and raw != NULL else {}
 
 
@@ -105,8 +114,9 @@ def facets_of_shape(
 ) -> Iterator[tuple[str, Name, str, Facet]]:
     """Yield (entity, name, order, facet) for the job and the datasets of an event, in the order of `sent_facets`.
 
-    kind: that of the event; order: its text; canonical_name: returns the form of a dataset's name in the event.
-    jobs: returns the canonical name of a job.
+    kind: the kind of the event: RUN, JOB or DATASET. job: the job of the event, as sent.
+    order: the result of `order_text` for the event.
+    canonical_name: returns the canonical name of a dataset in the event. jobs: returns the canonical name of a job.
     """
     first_index = 0
     if kind != "DATASET":
@@ -119,7 +129,7 @@ def facets_of_shape(
 
 
 def canonical_job(wire: WireEvent, jobs: CanonicalizeJob) -> Name | None:
-    """Return the canonical name of the job of an event (rule 3), None for a DatasetEvent."""
+    """Return the canonical name of the job of an event (rule 3); None for a DatasetEvent."""
     if wire.job is UNSET:
         return None
     outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
@@ -127,7 +137,7 @@ def canonical_job(wire: WireEvent, jobs: CanonicalizeJob) -> Name | None:
 
 
 def canonicalizer_of(wire: WireEvent, names: CanonicalizerOfEvent, jobs: CanonicalizeJob) -> CanonicalizeName:
-    """Return the function for the canonical form of dataset names in an event (rule 2.1)."""
+    """Return the function that returns the canonical names of datasets in an event (rule 2.1)."""
     called = canonical_job(wire, jobs)
     return names(wire.producer, called.namespace if called else "")
 

@@ -1,4 +1,4 @@
-"""Read from the facets of a run how it writes, its nominal time, and the job that it deletes."""
+"""Read the facets of a run: how the run writes, its nominal time, and the job or namespace that it deletes."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,11 +18,11 @@ _SIGN_WORDS = (_OVERWRITE_MODE, "materialized")
 _NOMINAL = "nominalTime"
 
 CHANGE_FACET = "headwater_change"
-"""The run facet for changes through the API. It counts only for jobs of `CHANGE_NAMESPACE`."""
+"""The run facet for changes through the API. It counts only in runs of jobs in the namespace `CHANGE_NAMESPACE`."""
 CHANGE_NAMESPACE = "headwater"
 
 RUN_FACET_WORDS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET, COMMITS)
-"""Each run facet that this module reads contains at least one of these words."""
+"""The JSON text of each run facet that this module reads contains at least one of these words."""
 
 _REBUILT = ("table", "view")
 
@@ -40,7 +40,10 @@ _nominal_time_facet = json.Decoder(_NominalTimeFacet)
 
 
 def nominal_time_us(run_facets: str | None) -> int | None:
-    """Return the end, else the start, of the `nominalTime` of a run (us); run_facets: the text of its facets."""
+    """Return the end of the `nominalTime` of a run in microseconds, else its start; None without a valid time.
+
+    run_facets: the facets of the run as JSON text; None without facets.
+    """
     if not run_facets or _NOMINAL not in run_facets:
         return None
     try:
@@ -52,14 +55,17 @@ def nominal_time_us(run_facets: str | None) -> int | None:
 
 
 def read_write_signs(run_facets: str | None) -> tuple[str, ...]:
-    """Return the write signs in the text of the facets of a run, sorted."""
+    """Return the sorted write signs in the facets of a run. run_facets: the facets as JSON text, or None."""
     if not run_facets or not any(word in run_facets for word in _SIGN_WORDS):
         return ()
     return _read_cached_signs(run_facets)
 
 
 def read_deletion_signs(run_facets: str | None) -> tuple[str, ...]:
-    """Return the write sign of a run that deletes a job or a namespace (rule 6.11), from the text of its facets."""
+    """Return the write sign of a run that deletes a job or a namespace (rule 6.11); empty for any other run.
+
+    run_facets: the facets of the run as JSON text; None without facets.
+    """
     if not run_facets or CHANGE_FACET not in run_facets:
         return ()
     facets = decode(run_facets.encode())

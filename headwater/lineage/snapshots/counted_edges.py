@@ -1,4 +1,4 @@
-"""Masks over edge sets, which determine the edges that count. All views share the arrays of one graph."""
+"""Masks over edge sets, which determine the edges that count in a view. All views share the arrays of one graph."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,23 +11,28 @@ from headwater.lineage.traversal.followed_edges import Choices, EdgeOrder, EdgeS
 
 @dataclass(frozen=True, eq=False)
 class CountedEdges:
-    """The edges of a graph that count in one view. Masks are indexed by edge set and contain 1 if it counts.
+    """The edges of a graph that count in one view. The edges of an edge set count together.
 
-    live: it counts; latest: it is of the newest execution of its job output, with or without column lineage (rule 6.4).
-    reading: it is live or latest for its job and output over all generations together (rule 7.4).
-    attempted: edge sets of runs that did not complete (rule 6.10).
-    hidden: datasets that are dropped. Walks follow edges through them, and answers leave them out.
-    shows_dropped: answers leave out no dataset.
-    recent: a run reported it within the window (rule 6.8); remaining: its rows were not replaced since (rule 6.9). Both
-    masks are empty if only newest executions count.
-    last_us: by edge set, when a run last reported it; up to date for those that are not `reading`.
-    newest: it is of a newest execution; empty if earlier executions do not count.
-    retired: edge sets of retired jobs (rule 6.11). They are not in `live`, `latest` and `reading`.
-    presume: returns the edge sets of jobs that are presumed retired (rule 6.12). They count.
+    The masks live, latest, reading, recent, remaining and newest contain one byte for each edge set number. The byte is
+    1 if the statement about the mask applies to the edge set.
+
+    live: the edge set counts.
+    latest: the edge set belongs to the newest execution of its job output, with or without column lineage (rule 6.4).
+    reading: the edge set is live or latest if all generations of its output are treated as one dataset (rule 7.4).
+    hidden: the numbers of dropped datasets. Walks follow edges through these datasets, but answers leave them out.
     store: caches the edges that walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
-    base_us: returns the time of the base list of a dataset, None without one (rule 12.7).
+    base_us: returns the time (us) of the base list of a dataset, None without a base list (rule 12.7).
     named_since: returns the keys of the columns of a dataset that lineage names after a time (us).
+    shows_dropped: whether answers include dropped datasets.
+    attempted: the edge sets of runs that did not complete (rule 6.10).
+    recent: a run reported the edge set within the window (rule 6.8). Empty if only newest executions count.
+    remaining: the rows of the edge set were not replaced later (rule 6.9). Empty if only newest executions count.
+    last_us: for each edge set, the time (us) at which a run last reported it. The time may be outdated for edge sets in
+    `reading`.
+    newest: the edge set belongs to a newest execution. Empty if earlier executions do not count.
+    retired: the edge sets of retired jobs (rule 6.11). They are not in `live`, `latest` and `reading`.
+    presume: returns the edge sets of jobs that are presumed retired (rule 6.12). These edge sets count.
     """
 
     live: bytearray
@@ -51,7 +56,10 @@ class CountedEdges:
 
     @cached_property
     def presumed(self) -> frozenset[int]:
-        """The edge sets of jobs that are presumed retired. Answers mark what only these report, and list it last."""
+        """The edge sets of jobs that are presumed retired (rule 6.12).
+
+        Answers mark the items that only these edge sets report, and list the items last.
+        """
         return self.presume()
 
     @cached_property
@@ -69,7 +77,7 @@ class CountedEdges:
         return replace(self, recent=b"", remaining=b"")
 
     def of_use(self) -> "CountedEdges":
-        """Return the edges that count for questions about use, with earlier executions within the window (rule 6.8)."""
+        """Return this view for questions about use, which includes earlier executions within the window (rule 6.8)."""
         return self._edges_for_use
 
     @cached_property
@@ -79,7 +87,7 @@ class CountedEdges:
         return used._add_to_masks(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
-        """Return the edges that count for questions about rows, with earlier writes whose rows remain (rule 6.9)."""
+        """Return this view for questions about rows, which includes earlier writes if their rows remain (rule 6.9)."""
         return self._edges_for_rows
 
     @cached_property
@@ -87,7 +95,7 @@ class CountedEdges:
         return self._add_to_masks(self.remaining, is_read=False)
 
     def of_any(self) -> "CountedEdges":
-        """Return the edges that count for questions about use or about rows."""
+        """Return this view with the earlier executions that count for questions about use or about rows."""
         return self.of_use()._add_to_masks(self.remaining, is_read=False)
 
     def _add_to_masks(self, more: bytes, *, is_read: bool) -> "CountedEdges":
@@ -100,12 +108,12 @@ class CountedEdges:
         )
 
     def differs_from(self, other: "CountedEdges") -> bool:
-        """Tell whether other edge sets count than in another view of the graph, or in another way."""
+        """Tell whether this view and another view of the same graph count different edge sets, or in different ways."""
         masks = [(view.live, view.latest, view.reading, view.attempted) for view in (self, other)]
         return masks[0] != masks[1]
 
     def without_earlier(self) -> "CountedEdges":
-        """Return the edges of this view that newest executions report."""
+        """Return this view with only the edge sets that newest executions report."""
         return self._edges_of_newest
 
     @cached_property
@@ -152,7 +160,10 @@ class CountedEdges:
         )
 
     def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
-        """Return these columns, and those that hold their values after or before a name moved (rule 10.11)."""
+        """Return nodes and their counterparts at the locations to which names of their datasets moved (rule 10.11).
+
+        forward: True for the locations after the moves, False for the locations before the moves.
+        """
         found, todo = set(nodes), list(nodes) if self.lifetimes.has_moves else []
         while todo:
             node = todo.pop()
@@ -164,14 +175,15 @@ class CountedEdges:
 
     @cached_property
     def order(self) -> EdgeOrder:
-        """The order in which one of several edges is chosen."""
+        """The order that decides which edge a walk follows if there are several edges between two columns."""
         return EdgeOrder(self.store.graph, self.newest, self.last_us, self.presumed)
 
     def followed(self, allowed: bytes, *, forward: bool, is_reading: bool = False) -> FollowedEdges:
         """Return the edges that a walk follows.
 
-        allowed: by transformation, 1 if the walk may follow it; is_reading: follow the edges of current readers (rule
-        7.4).
+        allowed: one byte for each transformation number, 1 if the walk may follow edges with this transformation.
+        forward: True to follow edges from source to target, False for the opposite direction.
+        is_reading: whether to follow the edge sets in `reading` instead of those in `live` (rule 7.4).
         """
         key, age = (allowed, forward, is_reading), self.store.begin()
         found = self._followed_cache.get(key)
@@ -190,7 +202,7 @@ class CountedEdges:
 
     @cached_property
     def unmentioned(self) -> dict[int, tuple[str, ...]]:
-        """A cache for the surface: by dataset, the columns that no current writer accounts for (rule 8.2a)."""
+        """A cache for the masking surface. Maps datasets to columns that no current writer accounts for (rule 8.2a)."""
         return {}
 
     def says(self, number: int) -> bool:

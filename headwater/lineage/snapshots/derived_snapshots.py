@@ -1,4 +1,4 @@
-"""Snapshots that are derived from candidates or facts: for the past, for files and for Spark's rows."""
+"""Snapshots that are derived from candidates or facts, for times in the past, for files and for Spark's rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -34,14 +34,18 @@ from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, newest_rewr
 
 
 class CandidateSnapshot(Snapshot):
-    """A snapshot with all data in dictionaries. The creator fills them and calls `take` for each output.
+    """A snapshot with all data in attributes. The creator sets the attributes and calls `take` for each output.
 
-    schemas: columns by dataset in its generation; base_times: times (us) of their base lists.
-    ever_read: datasets that a run read to write another one.
-    jobs: names of jobs whose key is the id of an artifact; parents: parent runs by run.
-    ended: runs that ended with their application; newest_us: time of the newest event that is not ahead of its receipt.
-    retired: jobs that were deleted or declared as retired.
-    spellings: spelling of columns that schemas do not list, by key, for each dataset without its generation.
+    schemas: maps datasets, with their generations, to their columns.
+    base_times: maps datasets, with their generations, to the times (us) of their base lists.
+    spellings: maps datasets, without generations, to the spellings of columns that no schema lists, by column key.
+    tagged: maps datasets to the tags in force.
+    ever_read: the datasets, without generations, that a run read to write another dataset.
+    jobs: maps job keys to job names. The key of a job may be the id of an artifact.
+    parents: maps run keys to the keys of the parent runs.
+    ended: the keys of runs without a terminal event that ended with their parent or root run.
+    newest_us: the time (us) of the newest event with a time not later than its receipt, None without one.
+    retired: the jobs that were deleted or declared as retired.
     """
 
     def __init__(self, naming: NameResolver, remask: Remask, rules: UserRules = NO_RULES):
@@ -61,7 +65,10 @@ class CandidateSnapshot(Snapshot):
         self._rewrites: dict[Name, WholeRewrite] = {}
 
     def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
-        """Add the candidates of one output, in all its generations, as edge sets."""
+        """Add the edge sets of all jobs that write one output.
+
+        candidates: the candidates of the output in all its generations.
+        """
         self._candidates.update(candidates)
         for job_output, edge_sets in resolve_edge_sets(candidates, lambda lineage: lineage, relations).items():
             same = defaultdict[OutputLineage, list[Candidate[OutputLineage]]](list)
@@ -71,7 +78,7 @@ class CandidateSnapshot(Snapshot):
                 if job_output.layer != "observed" and not (
                     edge_set.is_live or edge_set.is_latest or edge_set.is_live_across_generations
                 ):
-                    continue  # a newer declaration has replaced it
+                    continue  # a newer declaration has replaced this edge set
                 self._add_edge_set(job_output, edge_set, same[edge_set.lineage])
         for output in {job_output.output for job_output in candidates}:
             of_it = ((by, each) for by, own in candidates.items() if by.output == output for each in own)
@@ -79,16 +86,16 @@ class CandidateSnapshot(Snapshot):
                 self._rewrites[output] = rewrite
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset in its generation."""
+        """Return the columns of one generation of a dataset."""
         found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
         return found.with_unlisted_spellings(spellings) if spellings else found
 
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
+        """Return the time (us) of the base list of one generation of a dataset, None without a list (rule 12.7)."""
         return self.base_times.get(dataset)
 
     def described(self) -> Iterable[Name]:
-        """Return the datasets, each in its generation, that have a schema."""
+        """Return the datasets with a schema. Each generation is a separate dataset."""
         return self.schemas
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
@@ -96,7 +103,7 @@ class CandidateSnapshot(Snapshot):
         return self.tagged
 
     def was_read_to_write(self, dataset: Name) -> bool:
-        """Tell whether a run, at any time, read a dataset to write another one."""
+        """Tell whether any run has ever read a dataset to write another dataset."""
         return dataset.plain in self.ever_read
 
     def job(self, key: Name) -> Name:
@@ -104,13 +111,13 @@ class CandidateSnapshot(Snapshot):
         return self.jobs.get(key, key)
 
     def stats(self, number: int) -> Stats:
-        """Return statistics of the runs behind an edge set."""
+        """Return statistics of the runs that report an edge set."""
         candidates = self._candidates_by_edge_set[number]
         times = [candidate.time_us for candidate in candidates]
         return Stats(len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates))
 
     def newest_run(self, number: int) -> str | None:
-        """Return the key of the newest run behind an edge set."""
+        """Return the key of the newest run that reports an edge set."""
         return max(self._candidates_by_edge_set[number], key=candidate_order_key).run_key
 
     def ended_with_parent(self, run: str) -> bool:
@@ -118,7 +125,7 @@ class CandidateSnapshot(Snapshot):
         return run in self.ended
 
     def applications(self, number: int) -> Set[str]:
-        """Return the parents of the runs behind an edge set that belong to the newest execution of its job."""
+        """Return the keys of the parents of the runs that report an edge set in the newest execution of its job."""
         newest = max(self._candidates[self.graph.sets[number][0]], key=candidate_order_key).execution
         runs = (
             candidate.run_key for candidate in self._candidates_by_edge_set[number] if candidate.execution == newest
@@ -126,16 +133,16 @@ class CandidateSnapshot(Snapshot):
         return {self.parents[run] for run in runs if run in self.parents}
 
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time (us)."""
+        """Yield the edge sets that no run reported at or after a time (us)."""
         return (number for number in self.graph.sets if self.seen(number).last_us < time_us)
 
     def seen(self, number: int) -> Seen:
-        """Return the times at which runs reported an edge set."""
+        """Return the times at which runs first and last reported an edge set."""
         times = [candidate.time_us for candidate in self._candidates_by_edge_set[number]]
         return Seen(min(times), max(times))
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
+        """Return the whole rewrite of one generation of a dataset that began last, None without a rewrite."""
         return self._rewrites.get(dataset)
 
     def retired_jobs(self) -> RetiredJobs:
@@ -143,12 +150,12 @@ class CandidateSnapshot(Snapshot):
         return self.retired
 
     def job_seen_us(self, job: Name) -> int:
-        """Return the time (us) of the newest event of the runs of a job that read or write."""
+        """Return the time (us) of the newest event of a job's runs; runs that neither read nor write are ignored."""
         own = (candidates for job_output, candidates in self._candidates.items() if job_output.job == job)
         return max(candidate.last_us for candidates in own for candidate in candidates)
 
     def newest_event_us(self) -> int | None:
-        """Return the time (us) of the newest event that is not ahead of its receipt."""
+        """Return the time (us) of the newest event with a time not later than its receipt, None without one."""
         return self.newest_us
 
     def _add_edge_set(
@@ -162,7 +169,10 @@ class CandidateSnapshot(Snapshot):
 def counted_rewrites(
     candidates: Candidates[OutputLineage], *, by_parts: bool
 ) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
-    """Return candidates in which `write_kind` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+    """Return the candidates with `write_kind` set to 1 for whole rewrites and to 0 for all other writes (rule 6.7).
+
+    by_parts: whether events mention parts of the output, such as partitions.
+    """
     return {
         job_output: [
             each._replace(write_kind=int(is_whole_rewrite(each.write_kind, has_parts=by_parts))) for each in own
@@ -172,7 +182,7 @@ def counted_rewrites(
 
 
 class FactSnapshot(CandidateSnapshot):
-    """The lineage that follows from the facts of some events, as if there were no others."""
+    """The lineage that follows from the facts of some events, as if there were no other events."""
 
     def __init__(
         self,
@@ -183,9 +193,13 @@ class FactSnapshot(CandidateSnapshot):
         *,
         until_us: int | None = None,
     ):
-        """contents: the facets that the facts refer to; rules: declare, among others, how jobs write.
+        """Derive the snapshot.
 
-        until_us: the time that the question asks about, None for that of the newest event.
+        facts: the facts of the events.
+        contents: the facets to which the facts refer.
+        remask: applies the declared masks of a masking file.
+        rules: the rules of the user.
+        until_us: the time (us) that the question asks about, None for the time of the newest event.
         """
         self.store, naming = MemoryStore(), NameResolver()
         super().__init__(naming, remask, rules)
@@ -225,7 +239,7 @@ class FactSnapshot(CandidateSnapshot):
             self.ever_read.update(name.plain for each in lineage for name in inputs_other_than_output(each))
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
-        """Return the keys of the columns of a dataset with a base list that lists of writers contain."""
+        """Return the keys of the columns that writers list for a dataset, None if the dataset has no base list."""
         return self._written_keys.get(dataset)
 
     def _has_ended(self, run: Run) -> bool:
@@ -240,7 +254,10 @@ class FactSnapshot(CandidateSnapshot):
     def _counted_rewrites(
         self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
     ) -> Candidates[OutputLineage]:
-        """Return candidates in which `write_kind` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+        """Return the candidates with `write_kind` set to 1 for whole rewrites and to 0 for all other writes (rule 6.7).
+
+        by_parts: whether events mention parts of the output, such as partitions.
+        """
 
         def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
             producer = self.store.runs[each.run_key].producer
@@ -272,18 +289,21 @@ class FactSnapshot(CandidateSnapshot):
         return found
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that an event names, even if no such run completed."""
+        """Return every dataset that an event names, including events of runs that did not complete."""
         return {self.resolve(name) for name in self.store.used_names()}
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Tell whether an event names a dataset, even if no such run completed."""
+        """Tell whether an event names a dataset. Events of runs that did not complete count, too."""
         return not self.store.used_names().isdisjoint(self.naming.names_of(dataset))
 
 
 def by_output(
     candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]],
 ) -> dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]]:
-    """Group candidates by the dataset that they write, with all its generations together."""
+    """Group candidates by the dataset that they write, without its generation.
+
+    The key None contains the candidates without an output.
+    """
     found: dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]] = {}
     for job_output, by_run in candidates.items():
         if by_run:

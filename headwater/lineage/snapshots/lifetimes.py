@@ -1,4 +1,4 @@
-"""Rule 10 in a graph: which datasets are dropped, and which are generations of the same name."""
+"""Rule 10 in a graph: find dropped datasets and the generations of the same name."""
 
 from collections.abc import Sequence, Set
 
@@ -10,7 +10,8 @@ from headwater.lineage.traversal.column_graph import Graph
 class Lifetimes:
     """The generations of the datasets in a graph, as known when the object is created.
 
-    hidden: datasets that ended or never lived (rule 10.9); has_moves: some name has meant several locations.
+    hidden: the numbers of datasets that were dropped, replaced, or never written (rule 10.9).
+    has_moves: whether at least one name has referred to several locations.
     """
 
     def __init__(self, graph: Graph, naming: NameResolver):
@@ -30,13 +31,13 @@ class Lifetimes:
 
     @property
     def attempted(self) -> Set[int]:
-        """The edge sets of all runs that did not complete, whether they count or not."""
+        """The edge sets of all runs that did not complete, including edge sets that do not count."""
         return self._graph.attempted
 
     def of(self, dataset: Name) -> list[int]:
-        """Return all generations of the names of a dataset that have edges, the newest first.
+        """Return the numbers of all generations of a dataset that an edge set mentions, the newest first.
 
-        Those at other locations of its names come last.
+        Generations at other locations of the dataset's names follow at the end.
         """
         graph, every = self._graph, dict[int, None]()
         for location in (dataset, *self._naming.moved.other_current_locations(dataset.plain)):
@@ -46,24 +47,27 @@ class Lifetimes:
         return [number for number in every if graph.is_used(number)]
 
     def generations(self, dataset: Name) -> list[int]:
-        """Return the generations of a dataset that have edges, without those at other locations of its names."""
+        """Return the generations of a dataset that an edge set mentions, excluding other locations of its names."""
         return [number for number in self.of(dataset) if self._graph.names[number].plain == dataset]
 
     def newest(self, dataset: Name) -> int | None:
-        """Return the newest generation of a name that lived, else the newest one."""
+        """Return the newest generation of a name that lived, or the newest generation if none lived.
+
+        Returns None if no edge set mentions a generation of the name.
+        """
         return next(iter(self.starts(dataset)), None)
 
     def newest_with_lineage(self, dataset: Name) -> int | None:
-        """Return the newest generation of a name that lived and that lineage mentions, attempts left out.
+        """Return the newest generation of a name that lived and that a completed run mentions.
 
-        If there is none, this is the same generation as `newest`.
+        If there is no such generation, the result is the same as for `newest`.
         """
         return next(reversed(self.starts(dataset)), None)
 
     def starts(self, dataset: Name) -> Sequence[int]:
         """Return the generations at which impact and upstream of a name begin, the newest first (rule 7.3).
 
-        These are two if only attempts mention the newest one.
+        There are two such generations if only runs that did not complete mention the newest generation.
         """
         found = self.of(dataset)
         lived = (number for number in found if self._generations.lived(self._graph.names[number]))
@@ -74,7 +78,7 @@ class Lifetimes:
         return (newest,) if with_lineage is None else (newest, with_lineage)
 
     def standing(self, dataset: Name) -> int | None:
-        """Return the newest generation of a name, None if it is dropped or has no edge."""
+        """Return the newest generation of a name, None if it is dropped or no edge set mentions it."""
         number = self._graph.dataset(self._generations.newest(dataset))
         return number if number is not None and self._exists(number) else None
 
@@ -82,7 +86,10 @@ class Lifetimes:
         return number not in self.hidden and self._graph.is_used(number)
 
     def others(self, number: int) -> Sequence[int]:
-        """Return the other generations of the names of a dataset; empty if it is dropped, or never changed."""
+        """Return the other generations of the names of a dataset.
+
+        The result is empty if the dataset is dropped, or if its name has always referred to the same generation.
+        """
         found = self._other_generations.get(number)
         if found is None:
             name = self._graph.names[number].plain
@@ -93,7 +100,10 @@ class Lifetimes:
         return found
 
     def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
-        """Return the datasets to which names of this one moved, or (backward) from which they came (rule 10.11)."""
+        """Return the datasets to which the names of a dataset moved, over any number of moves (rule 10.11).
+
+        forward: True for the datasets after the moves, False for the datasets from which the names came.
+        """
         if not self.has_moves or number < 0:
             return ()
         found = self._moved_datasets.get((number, forward))

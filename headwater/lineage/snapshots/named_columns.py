@@ -1,4 +1,4 @@
-"""Rule 12.9: the columns of a dataset that only lineage names."""
+"""Rule 12.9: find the columns of a dataset that lineage names, but no list of columns contains."""
 
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 
 def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
-    """Return the columns of a dataset that questions judge: those of its lists, lineage and other locations.
+    """Return the columns of a dataset for which questions give verdicts.
 
-    At each location, the newest generation with a list counts, and the columns that newer lineage names. After the
-    first location with a base list, the other locations add only columns that newer lineage names.
+    The columns come from lists and from lineage, at the location of the dataset and at other locations of its names.
+    At each location, this function uses the newest generation with a list and the generations after it. From the first
+    location with a base list on, further locations add only columns that lineage names after this list.
     """
     plain, generations = dataset.plain, snapshot.naming.generations
     columns, more = snapshot.shown_columns(plain), dict[str, str]()
@@ -33,7 +34,7 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
 
 
 def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[str]:
-    """Return the keys of the columns of a generation that lineage names after a time (us) and after its base list."""
+    """Return the keys of the columns that lineage names for a generation after its base list and after `base_us`."""
     named = _edge_sets_by_column(snapshot.graph, generation)
     own_us = snapshot.base_us(generation) if named else None
     since_us = base_us if own_us is None else max(base_us, own_us)
@@ -41,7 +42,7 @@ def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[st
 
 
 def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
-    """Return the keys of the columns of a generation that lineage names after its base list and no list contains."""
+    """Return the keys of columns that lineage names for a generation after its base list, but that no list contains."""
     graph, own = snapshot.graph, snapshot.columns(generation)
     dataset = graph.dataset(generation)
     nodes = [] if dataset is None else [node for node in graph.nodes_of(dataset) if graph.keys[node] not in own.by_key]
@@ -52,7 +53,7 @@ def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
 
 
 def _edge_sets_by_column(graph: Graph, generation: Name) -> dict[str, set[int]]:
-    """Return the columns of a generation that lineage names, each with the edge sets that name it."""
+    """Map the key of each column of a generation to the edge sets that name the column."""
     dataset = graph.dataset(generation)
     nodes = () if dataset is None else graph.nodes_of(dataset)
     return {graph.keys[node]: _naming(graph, node) for node in nodes}
@@ -64,5 +65,5 @@ def _naming(graph: Graph, node: int) -> set[int]:
 
 
 def _is_newer_than(snapshot: "Snapshot", edge_sets: set[int], base_us: int) -> bool:
-    """Tell whether one of these edge sets is newer than the base list, as a declaration in force always is."""
+    """Tell whether a run reported one of the edge sets after the base list. A declaration in force counts as newer."""
     return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in edge_sets)

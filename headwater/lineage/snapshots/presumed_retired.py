@@ -1,4 +1,4 @@
-"""Rule 6.12: jobs that are presumed retired, because other jobs now write their outputs."""
+"""Rule 6.12: find the jobs that are presumed retired, because other jobs now write their outputs."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def presumed_retired(snapshot: "Snapshot", counted: "CountedEdges", since_us: int, end_us: int) -> frozenset[int]:
     """Return the edge sets of observed runs of the jobs that are presumed retired.
 
-    since_us, end_us: start and end of the window. Runs are looked up only for jobs whose outputs other jobs rewrite.
+    To be fast, the function looks up runs only for jobs with an output that another job rewrites.
+    since_us, end_us: the start and the end of the window in microseconds.
     """
     return frozenset(
         number
@@ -25,7 +26,7 @@ def presumed_retired(snapshot: "Snapshot", counted: "CountedEdges", since_us: in
 
 
 def _replaced_jobs(snapshot: "Snapshot", since_us: int) -> set[Name]:
-    """Return the jobs with an output that another job rewrites and that they did not report within the window."""
+    """Return the jobs with an output that the job did not report since `since_us` and that another job rewrote."""
     graph, found = snapshot.graph, set[Name]()
     for dataset, numbers in graph.fed_by.items():
         if len(numbers) > 1 and (rewrite := snapshot.rewritten(graph.names[dataset])) is not None:
@@ -40,7 +41,7 @@ def _replaced_jobs(snapshot: "Snapshot", since_us: int) -> set[Name]:
 def _edge_sets_if_presumed(
     snapshot: "Snapshot", counted: "CountedEdges", job: Name, since_us: int, end_us: int
 ) -> Iterator[int]:
-    """Yield the edge sets of a job if it is presumed retired."""
+    """Yield the observed edge sets of a job if the job is presumed retired, otherwise nothing."""
     times = sorted(snapshot.run_times_us(job))
     if not times or times[-1] >= since_us or (seen_us := snapshot.job_seen_us(job)) >= since_us:
         return
@@ -50,9 +51,10 @@ def _edge_sets_if_presumed(
 
 
 def _is_replaced(snapshot: "Snapshot", counted: "CountedEdges", job: Name, seen_us: int) -> bool:
-    """Tell whether other jobs rewrote all outputs of a job after its newest event; dropped outputs do not count.
+    """Tell whether other jobs rewrote all outputs of a job after its newest event. Dropped outputs are ignored.
 
-    A rewrite that began after the newest event of the job must be a run of another job.
+    A rewrite that began after the newest event of the job can only be a run of another job.
+    seen_us: the time (us) of the newest event of the job.
     """
     outputs = {snapshot.graph.sets[number][1].output for number in _observed(snapshot, job)}
     if None in outputs:

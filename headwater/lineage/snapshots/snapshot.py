@@ -1,4 +1,4 @@
-"""The lineage at one moment: the graph, the edges that count, the datasets and their columns."""
+"""The lineage at one time: the graph, the edges that count, the datasets and their columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -29,26 +29,26 @@ from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import EdgeStore
 
 Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
-"""Applies the declared masks of a masking file to the lineage of an edge set."""
+"""A function that applies the masks declared in a masking file to the lineage of an edge set."""
 
 
 def without_masking_file(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
-    """Return the lineage as the producer reports it."""
+    """Return the lineage unchanged, because there is no masking file."""
     return lineage
 
 
 _MAX_CACHED_WINDOWS = 4
-"""The number of windows for which results are cached."""
+"""The maximum number of windows for which results are cached."""
 
 MIN_TIME_US = -(1 << 62)
-"""Before all times: stands for "not reported by an earlier execution"."""
+"""A time before all events, in microseconds. It marks edge sets that no earlier execution reports."""
 
 
 class Window(NamedTuple):
-    """The window of rule 6.8; times in microseconds.
+    """The time span in which executions count as use (rule 6.8), in microseconds.
 
-    length_us: how long an execution counts as use after it ended, 0 if only newest executions count.
-    end_us: end of the window, None for the time of the newest event.
+    length_us: how long an execution counts as use after it ended; 0 if only newest executions count.
+    end_us: the end of the window; None for the time of the newest event.
     """
 
     length_us: int = WINDOW_US
@@ -63,7 +63,11 @@ class Seen(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Statistics of the runs behind an edge set; times of runs in microseconds, UTC."""
+    """Statistics of the runs that report an edge set.
+
+    runs: the number of runs. first_us, last_us: the times of the first and last run in microseconds, UTC.
+    rows_confirmed: whether the events of at least one run show that it wrote rows.
+    """
 
     runs: int
     first_us: int
@@ -72,14 +76,22 @@ class Stats(NamedTuple):
 
 
 class Snapshot(ABC):
-    """The lineage that questions use. Subclasses read it from facts, from an index, or from Spark's rows."""
+    """The lineage that answers questions. Subclasses read it from facts, from an index, or from Spark's rows."""
 
     def __init__(self, naming: NameResolver, remask: Remask, rules: UserRules = NO_RULES):
-        """naming: resolves names at that moment; remask: applies a masking file; rules: the rules of the user."""
+        """Create a snapshot without edge sets.
+
+        naming: resolves names at the time of the snapshot.
+        remask: applies the declared masks of a masking file.
+        rules: the rules of the user.
+        """
         self.graph = Graph()
         self.naming = naming
         self.removed_before_us: int | None = None
-        """Bronze lost the events received before this time (us), so the snapshot lacks their lineage (rule 1.14)."""
+        """Events received before this time (us) are missing from bronze and from the snapshot (rule 1.14).
+
+        None if no events are missing.
+        """
         self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
@@ -93,7 +105,7 @@ class Snapshot(ABC):
     # Derived answers
 
     def counted(self) -> CountedEdges:
-        """Return the edges that newest executions report."""
+        """Return the view with the edge sets that current and newest executions report."""
         if self._counted is None:
             graph = self.graph
             lifetimes = Lifetimes(graph, self.naming)
@@ -126,12 +138,15 @@ class Snapshot(ABC):
         return self._counted
 
     def counted_without_presumed(self, window: Window) -> CountedEdges:
-        """Return the edges that newest executions report, without jobs that are presumed retired (rule 6.12)."""
+        """Return the view of `counted` without the jobs that are presumed retired in a window (rule 6.12)."""
         counted = self.counted()
         return counted.without(self._presumed_retired(counted, window))
 
     def _presumed_retired(self, counted: CountedEdges, window: Window) -> frozenset[int]:
-        """Return the edge sets of jobs that are presumed retired; empty without a window or an event."""
+        """Return the edge sets of jobs that are presumed retired.
+
+        The result is empty if the window has no length or if there are no events.
+        """
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
         since_us = self.window_start_us(window)
         if since_us is None or end_us is None:
@@ -143,11 +158,11 @@ class Snapshot(ABC):
         return self._presumed_by_window[since_us, end_us]
 
     def _key_as_sent(self, job: Name) -> Name:
-        """Return the key of a job that lineage names as a source."""
+        """Return the key of a job from the name under which lineage names the job as a source."""
         return job_key(self.rules.names.job(job), None)
 
     def is_in_force(self, number: int) -> bool:
-        """Tell whether an edge set is a declaration that no newer one has replaced."""
+        """Tell whether an edge set is a declaration that no newer declaration has replaced."""
         edge_set = self.graph.sets.get(number)
         return edge_set is not None and edge_set[0].layer == "declared" and any(mask[number] for mask in self._masks)
 
@@ -168,7 +183,7 @@ class Snapshot(ABC):
         )
 
     def _masks_without(self, retired: Set[int]) -> tuple[bytearray, bytearray, bytearray]:
-        """Return the masks without some edge sets, and record when runs last reported these."""
+        """Return the masks without the edge sets of retired jobs, and record when runs last reported them."""
         if not retired:
             return self._masks
         live, latest, reading = map(bytearray, self._masks)
@@ -179,7 +194,10 @@ class Snapshot(ABC):
         return live, latest, reading
 
     def counted_with_earlier(self, window: Window) -> CountedEdges:
-        """Return the edges of newest executions, with earlier ones that count for use in a window or for rows."""
+        """Return the view of `counted` with the masks for earlier executions.
+
+        These executions count for use if they ended within the window, and for rows if their rows remain.
+        """
         counted, since_us = self.counted(), self.window_start_us(window)
         key = since_us, self.newest_event_us() if self.rules.rewrites else None
         if key not in self._counted_by_window:
@@ -198,18 +216,21 @@ class Snapshot(ABC):
         return self._counted_by_window[key]
 
     def default_window(self) -> Window:
-        """Return the default window of questions."""
+        """Return the window for questions that specify no window: the window of the user's rules, or 92 days."""
         return Window() if self.rules.window_us is None else Window(self.rules.window_us)
 
     def window_start_us(self, window: Window) -> int | None:
-        """Return the start of a window (us), None if only newest executions count; before all times without events."""
+        """Return the start of a window (us), None if only newest executions count.
+
+        Without events, the result is a time before all events.
+        """
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
         if not window.length_us:
             return None
         return MIN_TIME_US + 1 if end_us is None else end_us - window.length_us
 
     def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
-        """Return the mask of edge sets of observed runs that ended within the window, without those of retired jobs."""
+        """Return the mask of edge sets that runs reported at or after `since_us`, without those of retired jobs."""
         if since_us is None:
             return bytes(len(self._last_us))
         found = bytearray(at >= since_us for at in self._last_us)
@@ -218,7 +239,7 @@ class Snapshot(ABC):
         return bytes(found)
 
     def _remaining_mask(self, counted: CountedEdges) -> bytes:
-        """Return the mask of edge sets of earlier writes whose rows may still be there (rule 6.9)."""
+        """Return the mask of edge sets of earlier executions that wrote rows which may remain (rule 6.9)."""
         found, sets = bytearray(len(self._last_us)), self.graph.sets
         for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
             if last_us != MIN_TIME_US and not any(says) and (output := sets[number][1].output) is not None:
@@ -226,7 +247,10 @@ class Snapshot(ABC):
         return bytes(found)
 
     def rows_until(self, dataset: Name, written_us: int) -> int:
-        """Return when the rows of a write were gone (us), `MAX_TIME_US` if they may still be there (rule 6.9)."""
+        """Return the time (us) when the rows of a write were gone, `MAX_TIME_US` if they may remain (rule 6.9).
+
+        written_us: the time of the write in microseconds.
+        """
         rewrite, keeps_us = self.rewritten(dataset), self.rules.retention_us(dataset.plain)
         until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else MAX_TIME_US
         newest_us = self.newest_event_us() if keeps_us is not None else None
@@ -235,13 +259,19 @@ class Snapshot(ABC):
         return min(until_us, written_us + keeps_us)
 
     def shown_columns(self, dataset: Name) -> Columns:
-        """Return the columns of the newest generation of a dataset that has a list, else those at another location."""
+        """Return the columns of the newest generation of a dataset that has a list of columns.
+
+        If no generation at its own location has a list, the other locations of its names are searched, too.
+        """
         every = self.naming.meanings(dataset.plain)
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
 
     def is_named_only_by_readers(self, dataset: Name, key: str) -> bool:
-        """Tell whether a dataset has a base list, and only lists of readers or edges name this column (rule 12.9)."""
+        """Tell whether a dataset has a base list, but no list of a writer contains a column (rule 12.9).
+
+        Only edges or the lists of readers name such a column.
+        """
         every = self.naming.meanings(dataset.plain)
         described = next((each for each in every if self.columns(each).names), None)
         if described is None or self.base_us(described) is None:
@@ -250,56 +280,62 @@ class Snapshot(ABC):
         return written is not None and key not in written
 
     def written_keys(self, _: Name) -> frozenset[str] | None:
-        """Return the keys of the columns of a dataset that lists of writers contain, None if this is not stored."""
+        """Return the keys of the columns that writers list for a dataset, None if this is not stored."""
         return None
 
     def resolve(self, name: Name) -> Name:
-        """Return the dataset that a canonical name means now, without its generation."""
+        """Return the dataset to which a canonical name refers now, without its generation."""
         return self.naming.resolve(name, MAX_TIME_US).plain
 
     def aliases(self) -> Mapping[Name, Name]:
-        """Map each name that is bound to another name or was renamed to the dataset that it means."""
+        """Map each name with a symlink or rename to the dataset to which the name refers now."""
         return {name: self.resolve(name) for name in self.naming.aliases()}
 
     def display_names(self, rules: NameRules) -> DisplayNames:
-        """Return the display names of all datasets; rules: those in force for workspaces, items and aliases."""
+        """Return the display names of all datasets.
+
+        rules: the rules for names in force, which contain the names of workspaces and items, and the business names.
+        """
         if self._display is None or self._display[0] is not rules:
             self._display = rules, DisplayNames(rules.onelake_names, rules.aliases)
             self._name(self._display[1], (*self.datasets(), *self.names_in_events(), *self.naming.aliases()))
         return self._display[1]
 
     def _name(self, display: DisplayNames, names: Iterable[Name]) -> None:
-        """Add names of datasets to display names, in sorted order, so that the result is deterministic."""
+        """Add names to the display names in sorted order, so that the result is deterministic."""
         for name in sorted({name.plain for name in names}):
             display.add(name, self.resolve(name))
 
     def exists(self, dataset: Name) -> bool:
-        """Tell whether a dataset exists: it was not dropped, or was created again."""
+        """Tell whether a dataset exists: it was not dropped, or it was created again after the last drop."""
         return self.naming.generations.exists_at(dataset)
 
     def knows(self, dataset: Name) -> bool:
-        """Tell whether a dataset, or another location of its names, has a schema or an edge."""
+        """Tell whether events list columns or lineage for a dataset or for another location of its names."""
         locations = (dataset, *self.naming.moved.other_current_locations(dataset.plain))
         return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that an event names, even if no such run completed; empty if this is not stored."""
+        """Return every dataset that an event names, including events of runs that did not complete.
+
+        The result is empty if this is not stored.
+        """
         return ()
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Tell whether an event names a dataset, even if no such run completed."""
+        """Tell whether an event names a dataset. Events of runs that did not complete count, too."""
         return dataset in self.names_in_events()
 
     def datasets(self) -> Iterable[Name]:
-        """Return every dataset with a schema or an edge, also under names from before a rename."""
+        """Return every dataset with a schema or lineage, including names from before a rename."""
         shown = shown_names({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
     def own_names(self, *, attempted: bool = False) -> set[Name]:
-        """Return every dataset with a schema or an edge, under its current name only.
+        """Return every dataset with a schema or lineage, under its current name only.
 
-        attempted: include datasets that only runs mention that did not complete, and those of which lineage that makes
-        no edge names a column (rule 12.9).
+        attempted: whether to include two more kinds of datasets: datasets that only runs mention which did not
+        complete, and datasets with a column that lineage names without reporting an edge (rule 12.9).
         """
         described = {each.plain for each in self.described()}
         is_used = self.graph.mentions_any if attempted else self.graph.uses
@@ -308,7 +344,7 @@ class Snapshot(ABC):
         return found | {self.resolve(former.name) for former in left}
 
     def nesting(self) -> Iterable[Name]:
-        """Return the datasets whose newest schema has nested columns."""
+        """Return the datasets with nested columns in their schema."""
         return (dataset for dataset in self.described() if self.columns(dataset).has_nested_columns)
 
     def _put(
@@ -320,9 +356,10 @@ class Snapshot(ABC):
         *,
         later: bool = False,
     ) -> None:
-        """Add an edge set under a new number; last_us: the time at which a run last reported it.
+        """Add an edge set under a new number.
 
-        later: as in `Graph.put`.
+        last_us: the time (us) at which a run last reported the edge set.
+        later: whether to leave the edges of the edge set to the next call of `Graph.connect`.
         """
         graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
         graph.put(number, job_output, lineage, edge_set.explained_inputs, edge_set.accounted_inputs, later=later)
@@ -335,7 +372,10 @@ class Snapshot(ABC):
             self._last_us[number] = last_us
 
     def _count(self, number: int, *counts: int) -> None:
-        """Set the masks of an edge set. It counts as that of an earlier execution only after `_put` sets its time."""
+        """Set the values of an edge set in the masks `live`, `latest` and `reading`.
+
+        This resets the edge set's time in `_last_us`. `_put` sets the time if earlier executions may count.
+        """
         for mask, count in zip(self._masks, counts, strict=True):
             mask.extend(bytes(max(0, number + 1 - len(mask))))
             mask[number] = count
@@ -347,15 +387,15 @@ class Snapshot(ABC):
 
     @abstractmethod
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset in its generation."""
+        """Return the columns of one generation of a dataset."""
 
     @abstractmethod
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
+        """Return the time (us) of the base list of one generation of a dataset, None without a list (rule 12.7)."""
 
     @abstractmethod
     def described(self) -> Iterable[Name]:
-        """Return the datasets, each in its generation, that have a schema."""
+        """Return the datasets with a schema. Each generation is a separate dataset."""
 
     @abstractmethod
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
@@ -363,27 +403,30 @@ class Snapshot(ABC):
 
     @abstractmethod
     def was_read_to_write(self, dataset: Name) -> bool:
-        """Tell whether a run, at any time, read a dataset to write another one."""
+        """Tell whether any run has ever read a dataset to write another dataset."""
 
     @abstractmethod
     def job(self, key: Name) -> Name:
-        """Return the name of a job from its key. For the id of an artifact, it is the name that the job has then."""
+        """Return the name of a job from its key.
+
+        If the key is the id of an artifact, this is the name that the job has at the time of the snapshot.
+        """
 
     @abstractmethod
     def stats(self, number: int) -> Stats:
-        """Return statistics of the runs behind an edge set."""
+        """Return statistics of the runs that report an edge set."""
 
     @abstractmethod
     def seen(self, number: int) -> Seen:
-        """Return the times at which runs reported an edge set."""
+        """Return the times at which runs first and last reported an edge set."""
 
     @abstractmethod
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
+        """Return the whole rewrite of one generation of a dataset that began last, None without a rewrite."""
 
     @abstractmethod
     def retired_jobs(self) -> RetiredJobs:
-        """Return the jobs that were deleted or declared as retired (rule 6.11), whether they ran later or not."""
+        """Return the jobs that were deleted or declared as retired (rule 6.11), including jobs that ran later."""
 
     @abstractmethod
     def job_seen_us(self, job: Name) -> int:
@@ -395,11 +438,11 @@ class Snapshot(ABC):
 
     @abstractmethod
     def newest_event_us(self) -> int | None:
-        """Return the time (us) of the newest event that is not ahead of its receipt, None without events."""
+        """Return the time (us) of the newest event with a time not later than its receipt, None without one."""
 
     @abstractmethod
     def newest_run(self, number: int) -> str | None:
-        """Return the key of the newest run behind an edge set."""
+        """Return the key of the newest run that reports an edge set."""
 
     @abstractmethod
     def ended_with_parent(self, run: str) -> bool:
@@ -407,22 +450,28 @@ class Snapshot(ABC):
 
     @abstractmethod
     def applications(self, number: int) -> Set[str]:
-        """Return the parents of the runs behind an edge set that belong to the newest execution of its job.
+        """Return the keys of the parents of the runs that report an edge set in the newest execution of its job.
 
-        For a statement of Spark, the parent is its application. Runs without a `parent` facet have none.
+        The parent of a Spark statement is its application. Runs without a `parent` facet have no parent.
         """
 
     def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
-        """Yield those of some edge sets that runs of an application report."""
+        """Yield the edge sets among some edge sets that runs of an application report.
+
+        application: the key of the application's run. among: the numbers of the edge sets.
+        """
         return (number for number in among if application in self.applications(number))
 
     @abstractmethod
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time (us)."""
+        """Yield the edge sets that no run reported at or after a time (us)."""
 
 
 def shown_names(described: Set[Name], naming: NameResolver) -> set[Name]:
-    """Return the names of datasets with a schema: their current names, and those from before a rename."""
+    """Return the names of datasets with a schema, without generations: their current names and their former names.
+
+    described: the datasets with a schema, with their generations.
+    """
     generations = naming.generations
     renamed = (name for name in generations.renamed if not described.isdisjoint(generations.meanings(name)))
     return {*(each.plain for each in described), *renamed}

@@ -1,4 +1,7 @@
-"""Rules 4.7 and 4.12: what JobEvents explain about the runs of their jobs, and the datasets that source jobs read."""
+"""Rules 4.7 and 4.12: find the inputs that JobEvents explain, and the datasets that source jobs read.
+
+A source job is a job that lineage names as a source instead of a dataset.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import chain
@@ -12,10 +15,10 @@ from headwater.lineage.traversal.column_graph import Graph
 
 
 class Explanations(NamedTuple):
-    """What JobEvents in force explain, by edge set of an observed run.
+    """The explanations of JobEvents in force for edge sets of observed runs.
 
-    inputs: the inputs covered by a JobEvent that accounts for every column of the output.
-    complete: edge sets whose unaccounted columns are all accounted for by a JobEvent.
+    inputs: maps edge sets to the inputs that a JobEvent covers. The JobEvent accounts for every column of the output.
+    complete: edge sets with unaccounted columns for which a JobEvent accounts.
     """
 
     inputs: dict[int, tuple[Name, ...]]
@@ -28,10 +31,11 @@ def explained_by_jobs(
     columns_of: Callable[[Name], Columns],
     name_of: Callable[[Name], Name],
 ) -> Explanations:
-    """Return what JobEvents in force explain about the observed runs of their jobs.
+    """Return the explanations of JobEvents in force for the observed runs of their jobs.
 
-    in_force: returns whether a declaration is in force; columns_of: returns the columns of a dataset.
-    name_of: returns the name of a job. Users declare jobs by name, and the key of a job may be the id of an artifact.
+    in_force: returns whether the declaration with an edge set number is in force.
+    columns_of: returns the columns of a dataset.
+    name_of: returns the name of a job from its key. Users declare jobs by name, but the key may be an artifact's id.
     """
     found = Explanations({}, set())
     for number in filter(in_force, graph.declared):
@@ -59,7 +63,7 @@ def explained_by_jobs(
 
 
 def _accounted_columns(lineage: OutputLineage) -> LineColumns:
-    """Return the columns that a declaration accounts for. `dataset` entries account for none."""
+    """Return the columns for which a declaration accounts. Its dataset-wide edges account for no column."""
     named = {edge.target for edge in lineage.edges if edge.target is not None}
     return LineColumns(
         named.union(lineage.sourceless_columns).difference(lineage.unaccounted_columns), frozenset(), frozenset()
@@ -67,10 +71,11 @@ def _accounted_columns(lineage: OutputLineage) -> LineColumns:
 
 
 class DatasetsThroughJobs(NamedTuple):
-    """The datasets that feed edge sets through jobs.
+    """The datasets that feed edge sets through source jobs.
 
-    through: by edge set, the datasets that its source jobs read; unfollowed: edge sets with a source job for which no
-    newest execution reports a dataset that it reads, or whose own job is a source and whose run reports none.
+    through: maps edge sets to the datasets that their source jobs read.
+    unfollowed: edge sets with a source job that reports no dataset in its newest executions. This also includes edge
+    sets of a job that is its own source and reports no dataset that it reads.
     """
 
     through: dict[int, frozenset[Name]]
@@ -83,11 +88,12 @@ def follow_source_jobs(
     key_as_sent: Callable[[Name], Name],
     name_of: Callable[[Name], Name],
 ) -> DatasetsThroughJobs:
-    """Follow the source jobs of all edge sets, also through other jobs.
+    """Find the datasets that the source jobs of all edge sets read, directly or through other jobs.
 
-    is_newest: tells whether an edge set is of the newest execution of its job and output, or a declaration in force.
-    key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job from its key, which
-    may be the id of an artifact.
+    is_newest: returns whether an edge set belongs to the newest execution of its job and output, or is a declaration in
+    force.
+    key_as_sent: returns the key of a job from its name as sent.
+    name_of: returns the name of a job from its key, which may be the id of an artifact.
     """
     if not graph.with_source_jobs:  # no edge set has a job as a source
         return DatasetsThroughJobs({}, frozenset())
@@ -111,10 +117,11 @@ def follow_source_jobs(
 
 
 class _JobReads:
-    """The datasets that jobs read in some edge sets of theirs.
+    """The datasets that jobs read, according to some of their edge sets.
 
-    All executions count for what a job reads, because rows that an older one wrote may still be there. That a job
-    reports what it reads follows from its newest executions only: an older one shows nothing about these.
+    To find the datasets that a job reads, pass the edge sets of all executions, because rows from older executions may
+    remain. To find out whether a job reports the datasets that it reads, pass only the edge sets of newest executions.
+    of_job: maps job keys to the numbers of these edge sets.
     """
 
     def __init__(
@@ -138,7 +145,7 @@ class _JobReads:
                 self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
 
     def behind(self, jobs: Iterable[Name]) -> set[Name]:
-        """Return jobs with all jobs that feed them, directly or through other jobs."""
+        """Return the given jobs and all jobs that feed them, directly or through other jobs."""
         found: set[Name] = set()
         todo = list(jobs)
         while todo:
@@ -162,7 +169,7 @@ class _JobReads:
         return found
 
     def leads_to_a_dataset(self, job: Name) -> bool:
-        """Tell whether a job, or one that feeds it, reads a dataset."""
+        """Tell whether a job, or another job that feeds it, reads a dataset."""
         return any(map(self.reads, self.behind([job])))
 
     def is_fed(self, job: Name) -> bool:

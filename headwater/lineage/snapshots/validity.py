@@ -1,4 +1,4 @@
-"""The periods in which edges counted, computed from the candidates of one job output in order of time."""
+"""Compute the periods in which edges counted from the candidates of one job output, in order of time."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -10,10 +10,12 @@ K = TypeVar("K")
 
 
 class ValidityInterval(NamedTuple, Generic[K]):
-    """A period in which an edge counted without a break, from `since_us` to before `until_us`.
+    """A period in which an edge counted without interruption. Times are in microseconds.
 
-    until_us: None if it still counts; runs: number of runs that reported it in that period.
-    rows_confirmed: at least one of them is known to have written rows.
+    since_us, until_us: the start of the period and its exclusive end; the end is None if the edge still counts.
+    last_seen_us: the time of the last run that reported the edge in the period.
+    runs: the number of runs that reported the edge in the period.
+    rows_confirmed: whether the events of at least one of these runs show that rows were written.
     """
 
     edge: K
@@ -25,9 +27,11 @@ class ValidityInterval(NamedTuple, Generic[K]):
 
 
 class ValidityHistory(Generic[K]):
-    """The intervals of all edges of one job and output, from old to new; see `select_counted_candidates`.
+    """The validity intervals of all edges of one job and output. Candidates are added from old to new.
 
-    A run counts from its own time on, with all that is known about it today.
+    The rules are the same as in `select_counted_candidates`. A run counts from its own time on, even if some of its
+    events were received later.
+    ended: the intervals that have ended.
     """
 
     def __init__(
@@ -36,9 +40,11 @@ class ValidityHistory(Generic[K]):
         candidates: Iterable[Candidate[Sequence[K]]] = (),
         intervals: Iterable[ValidityInterval[K]] = (),
     ):
-        """Continue after `candidates`: at least those that count, and those of executions that may continue.
+        """Restore the state after some candidates.
 
-        intervals: the intervals that count at that time.
+        layer: the layer of the job output, as in `JobOutput`.
+        candidates: at least the candidates that count, and the candidates of executions that may still continue.
+        intervals: the intervals that have not ended after these candidates.
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
@@ -53,11 +59,14 @@ class ValidityHistory(Generic[K]):
 
     @property
     def standing(self) -> list[ValidityInterval[K]]:
-        """The intervals that count after all candidates."""
+        """The intervals that have not ended after all candidates."""
         return list(self._open_by_edge.values())
 
     def add(self, candidates: Iterable[Candidate[Sequence[K]]]) -> None:
-        """Add candidates that are later than all before. The `lineage` of a candidate must name each edge once."""
+        """Add candidates that are later than all previous candidates.
+
+        The `lineage` of a candidate must contain each edge only once.
+        """
         for time_us, same_time in groupby(sorted(candidates, key=_time_order), key=lambda candidate: candidate.time_us):
             before = self._counting_executions
             fresh = list(same_time)
@@ -86,8 +95,8 @@ class ValidityHistory(Generic[K]):
     def _add_candidate(self, candidate: Candidate[Sequence[K]]) -> None:
         """Add a candidate and update the current and the newest execution (rules 6.2 to 6.4).
 
-        An execution without column lineage does not replace one with column lineage. A declaration always replaces the
-        one before.
+        An execution without column lineage does not replace an execution with column lineage. A declaration always
+        replaces the previous declaration.
         """
         self._candidates.setdefault(candidate.execution, []).append(candidate)
         if self._observed and self._has_lineage and candidate.weight == NO_SOURCES:

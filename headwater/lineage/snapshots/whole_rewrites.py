@@ -1,4 +1,4 @@
-"""Rule 6.9: find the whole rewrite that replaced the rows of earlier writes. The window of rule 6.8 is here, too."""
+"""Rule 6.9: find the whole rewrite that replaced the rows of earlier writes. Also defines the window of rule 6.8."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from headwater.lineage.runs.jobs import is_ctas_statement
 DAY_US = 86_400_000_000
 WINDOW_DAYS = 92
 WINDOW_US = WINDOW_DAYS * DAY_US
-"""How long an execution counts as use after it ended, unless a question gives another window."""
+"""The default time in microseconds for which an execution counts as use after it ended (rule 6.8)."""
 
 
 class WholeRewrite(NamedTuple):
@@ -22,9 +22,9 @@ class WholeRewrite(NamedTuple):
 
 
 def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> WholeRewrite | None:
-    """Return the whole rewrite of a generation that began last, None without one.
+    """Return the whole rewrite of a generation that began last, None without a rewrite.
 
-    candidates: those of all jobs that write this generation of a dataset.
+    candidates: the candidates of all jobs that write this generation of a dataset.
     """
     every = list(candidates)
     last: dict[JobOutput, Candidate[Any]] = {}
@@ -38,10 +38,12 @@ def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> Wh
 def rewrite_of(
     job_output: JobOutput, candidate: Candidate[Any], written: Sequence[tuple[JobOutput, Candidate[Any]]]
 ) -> WholeRewrite:
-    """Return when a rewrite began and ended.
+    """Return the times at which a whole rewrite began and ended.
 
-    If all events of a statement have the same time, it began when its other half wrote the rows: both are one write.
-    written: at least all that the same execution wrote into the dataset.
+    Some engines report a CREATE TABLE AS SELECT as two runs, and the events of one run all have the same time. Then the
+    rewrite began when the other run wrote the rows.
+    candidate: the candidate of the rewrite.
+    written: candidates that write the dataset, including at least all candidates of the same execution.
     """
     beside = (
         (by.job, other.time_us)
@@ -53,10 +55,10 @@ def rewrite_of(
 
 
 def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[tuple[Name, int]]) -> int:
-    """Return the start (us) of a rewrite by a job.
+    """Return the time (us) at which a whole rewrite by a job began.
 
-    started_us, last_us: times of the first and last event of its run.
-    beside: (job, time) of what the same execution wrote into the dataset up to its end.
+    started_us, last_us: the times of the first and last event of the run.
+    beside: (job, time in microseconds) of each write of the same execution into the dataset up to the end of the run.
     """
     if not is_ctas_statement(job) or started_us != last_us:
         return started_us

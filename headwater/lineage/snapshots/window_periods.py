@@ -1,4 +1,7 @@
-"""Which edge sets count for use, by the end of the window: time only removes earlier executions (rule 6.8)."""
+"""Find the periods in which the same edge sets count for use. As time passes, only earlier executions stop counting.
+
+Rule 6.8 defines the window in which earlier executions count.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence, Set
@@ -14,9 +17,10 @@ class WindowPeriods:
     """The periods in which the same edge sets count for the use of a dataset, for windows of one length."""
 
     def __init__(self, snapshot: Snapshot, length_us: int):
-        """length_us: length of the windows, 0 if only newest executions count. The snapshot must not change.
+        """Prepare the periods. Jobs that are presumed retired (rule 6.12) count like other jobs.
 
-        Jobs that are presumed retired (rule 6.12) count like others.
+        snapshot: the snapshot, which must not change afterwards.
+        length_us: the length of the windows in microseconds; 0 if only newest executions count.
         """
         self._snapshot = snapshot
         self._length_us = length_us
@@ -24,7 +28,10 @@ class WindowPeriods:
         self._cached_views: dict[frozenset[int], CountedEdges] = {}
 
     def ends(self, dataset: Name) -> Sequence[int]:
-        """Return the times (us, sorted) after the newest event at which edge sets that use a dataset stop counting."""
+        """Return the times after the newest event at which edge sets that use a dataset stop counting.
+
+        The times are sorted and in microseconds.
+        """
         every = sorted({self._end_times_by_edge_set[number] for number in self._limited_edge_sets(dataset)})
         newest_us = self._snapshot.newest_event_us()
         return every if newest_us is None else every[bisect_right(every, newest_us) :]
@@ -32,7 +39,7 @@ class WindowPeriods:
     def at(self, dataset: Name, end_us: int | None) -> CountedEdges:
         """Return the edges that count for the use of a dataset in the window that ends at `end_us`.
 
-        None stands for the newest event.
+        end_us: the end of the window in microseconds, None for the time of the newest event.
         """
         until_us = self._snapshot.newest_event_us() if end_us is None else end_us
         gone = frozenset(
@@ -53,23 +60,23 @@ class WindowPeriods:
         return replace(self._counted, recent=bytes(recent), attempted=self._counted.attempted - gone)
 
     def _limited_edge_sets(self, dataset: Name) -> set[int]:
-        """Return the edge sets that count for a limited time and read the dataset, or a dropped or renamed one."""
+        """Return the edge sets that count for a limited time and use the dataset or any dropped or renamed dataset."""
         found = {number for each in self._counted.lifetimes.of(dataset) for number in self._reading_edge_sets(each)}
         return (found | self._readers_of_dropped) & self._end_times_by_edge_set.keys()
 
     def _reading_edge_sets(self, dataset: int) -> Iterator[int]:
-        """Yield the edge sets with edges from a dataset, also to its own columns, and the attempts that read it."""
+        """Yield the edge sets that read or write a dataset, including runs that read it but did not complete."""
         graph = self._snapshot.graph
         yield from (*graph.readers(dataset), *graph.fed_by.get(dataset, ()), *graph.attempts_reading(dataset))
 
     @cached_property
     def _readers_of_dropped(self) -> set[int]:
-        """The edge sets that read dropped or renamed datasets, through which readers are followed."""
+        """The edge sets that use dropped or renamed datasets. Walks follow readers through these datasets."""
         return {number for each in self._counted.hidden for number in self._reading_edge_sets(each)}
 
     @cached_property
     def _recent(self) -> bytes:
-        """1 for each edge set of an observed run that counts while a window contains it."""
+        """A mask with 1 for each edge set that counts as long as the window contains its last run."""
         counted = self._counted
         if not self._length_us:
             return bytes(len(counted.last_us))
@@ -77,7 +84,7 @@ class WindowPeriods:
 
     @cached_property
     def _end_times_by_edge_set(self) -> dict[int, int]:
-        """By edge set, the end (us) of the first window in which it does not count."""
+        """Maps edge sets to the end (us) of the first window in which they do not count."""
         if not self._length_us:
             return {}
         counted = self._counted

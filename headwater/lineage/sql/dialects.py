@@ -1,4 +1,4 @@
-"""Rule 13.2: find the dialect of SQL from its facet, else from the producer, else from the dataset namespaces."""
+"""Rule 13.2: find the dialect of SQL from the SQL facet, the producer or the dataset namespaces, in this order."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _DIALECTS = {
     "sqlite": "sqlite", "duckdb": "duckdb", "hive": "hive", "spark": "spark", "databricks": "databricks",
     "clickhouse": "clickhouse", "teradata": "teradata",
 }  # fmt: skip
-"""The parser's name of a dialect, by its name in facets, producers and schemes of namespaces."""
+"""Maps names of dialects in facets, producers and schemes of namespaces to the parser's names."""
 
 _WORD = re.compile(r"[a-z][a-z0-9-]*")
 ANY_DIALECT = ""
@@ -20,9 +20,11 @@ ANY_DIALECT = ""
 
 
 def dialect_of(facet_dialect: str | None, namespaces: Iterable[str], producer: str) -> str:
-    """Return the parser's name of a dialect, `ANY_DIALECT` if it is not known.
+    """Return the parser's name of the dialect of a run's SQL, `ANY_DIALECT` if the dialect is unknown.
 
-    `facet_dialect`: the dialect in the facet; namespaces: of the datasets, outputs first; producer: its URI.
+    facet_dialect: the dialect in the SQL facet, None without one.
+    namespaces: the namespaces of the datasets of the run, outputs first.
+    producer: the URI of the producer.
     """
     if facet_dialect and (found := _DIALECTS.get(facet_dialect.strip().casefold())):
         return found

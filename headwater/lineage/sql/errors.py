@@ -1,12 +1,12 @@
-"""The reasons why Headwater does not read the columns of a statement. Answers contain them in `unread`."""
+"""The reasons why Headwater does not read the columns of a statement. Answers contain the reason in `unread`."""
 
 
 class UnsupportedSql(Exception):
-    """Headwater does not read a statement. The message is the reason and contains no literals of the statement."""
+    """Raised if Headwater does not read a statement. The message is the reason, without literals of the statement."""
 
 
 def shorten_name(name: str) -> str:
-    """Return a name for a reason, truncated to 80 characters."""
+    """Return a name for the text of a reason, truncated after 80 characters."""
     return name if len(name) <= _MAX_LENGTH else name[:_MAX_LENGTH] + "…"
 
 

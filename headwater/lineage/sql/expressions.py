@@ -27,9 +27,10 @@ from headwater.lineage.sql.scope import Scope
 class FollowedReferences:
     """Collects the references that were followed to a source column, or that name a column of the output.
 
-    named_origins: the columns of datasets that the script names, in contrast to those that only a star selects.
+    named_origins: the columns of datasets that the script names. Columns that only a star selects are not included.
     pattern_count: the number of expressions that select columns by a pattern of their names.
-    has_positional_columns: `$2` is the second column of a table, as in Snowflake. In other dialects it is a parameter.
+    has_positional_columns: whether `$2` is the second column of a table, as in Snowflake. In other dialects, `$2` is a
+    parameter.
     """
 
     def __init__(self, dialect: str = "") -> None:
@@ -39,7 +40,7 @@ class FollowedReferences:
         self.has_positional_columns = dialect == "snowflake"
 
     def record_column(self, reference: exp.Expr, origins: Origins) -> None:
-        """Record a reference to a column, and the columns of datasets from which it comes."""
+        """Record a reference to a column as followed; origins: the dataset columns from which the column comes."""
         self.record(reference)
         self.named_origins.update(origins)
 
@@ -48,7 +49,7 @@ class FollowedReferences:
         self._followed[id(reference)] = reference  # stored, so that no other object gets the same id
 
     def record_all(self, node: object) -> None:
-        """Record all references in a part of a statement, or in a list of parts."""
+        """Record all references in a part of a statement, or in a list of parts, as followed."""
         for each in node if isinstance(node, list) else [node]:
             if isinstance(each, exp.Expr):
                 self._followed.update((id(reference), reference) for reference in each.find_all(exp.Column, exp.Star))
@@ -60,7 +61,7 @@ class FollowedReferences:
 
 
 def _is_star_of_column(reference: exp.Expr) -> bool:
-    """Return whether this is the star of `t.*`, where the column around it is the reference."""
+    """Return whether a star belongs to `t.*`. The parser represents `t.*` as a column that contains the star."""
     return isinstance(reference, exp.Star) and isinstance(reference.parent, exp.Column)
 
 
@@ -69,7 +70,7 @@ _MASKING_FUNCTIONS = frozenset({
     "sha384", "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac",
     "hmac_md5", "hmac_sha1", "hmac_sha256", "hmac_sha512", "digest", "hashtext", "count", "count_if", "approx_distinct",
 })  # fmt: skip
-"""Functions whose argument cannot be recovered from the result. Counts are included, as in Spark's listener."""
+"""Functions that mask: the argument cannot be recovered from the result. As in Spark's listener, counts mask, too."""
 
 _NON_VALUE_NODES = (exp.Identifier, exp.DataType, exp.Table)
 
@@ -91,11 +92,13 @@ def expression_origins(
     references: FollowedReferences,
     prefer_aliases: bool = False,
 ) -> Origins:
-    """Return the origins of an expression; raises UnsupportedSql.
+    """Return the origins of an expression; raises UnsupportedSql if they cannot be determined.
 
-    step: the transformation that applies to the value of the expression. prefer_aliases: names that the query gives to
-    its columns take precedence over columns of tables. The function is iterative, because a sum of 4,000 terms is a
-    tree of that depth.
+    The function is iterative, because a sum of 4,000 terms is a tree with 4,000 levels.
+    step: the transformation that applies to the value of the expression.
+    read_query: returns the relation of a subquery.
+    references: collects the references in the expression.
+    prefer_aliases: whether names that the query gives to its columns take precedence over columns of tables.
     """
     origins: Origins = {}
     pending: list[_PendingExpression] = [(expression, step, frozenset())]
@@ -141,7 +144,7 @@ def expression_origins(
 
 
 def _add_subquery(origins: Origins, relation: Relation, node_step: ColumnStep, budget: Budget) -> None:
-    """Add the origins of a subquery in an expression: those of its columns, and those that decide about its rows."""
+    """Add the origins of a subquery in an expression: the origins of its columns and of its rows."""
     if relation.has_unlisted_columns:
         raise UnsupportedSql(
             "a subquery in an expression uses `*` for a table, but no event of the run reports all columns of the table"
@@ -154,7 +157,7 @@ def _add_subquery(origins: Origins, relation: Relation, node_step: ColumnStep, b
 
 
 def _names_column_by_value(node: exp.Expr) -> bool:
-    """Recognise `IDENTIFIER('name')`, Snowflake's `t.$2` and DuckDB's `#2`."""
+    """Return whether an expression is `IDENTIFIER('name')`, Snowflake's `t.$2` or DuckDB's `#2`."""
     if isinstance(node, exp.Column):
         return isinstance(node.this, exp.Parameter)
     return isinstance(node, (exp.DynamicIdentifier, exp.PositionalColumn))
@@ -165,7 +168,7 @@ def _is_column_position(node: exp.Expr) -> bool:
 
 
 def _field_origins(node: exp.Dot, scope: Scope, budget: Budget, lambda_parameters: frozenset[str]) -> Origins | None:
-    """Return the origins of a field within a column, None if the expression is not a field of a column."""
+    """Return the origins of a field of a column, None if the expression is not such a field."""
     path = _field_path(node, budget)
     if not path or path[0].casefold() in lambda_parameters:
         return None
@@ -176,7 +179,7 @@ def _field_origins(node: exp.Dot, scope: Scope, budget: Budget, lambda_parameter
 
 
 def _field_path(node: exp.Dot, budget: Budget) -> list[str]:
-    """Return the parts of the name of a field within a column; empty if the expression is not such a field."""
+    """Return the parts of the name of a field of a column; empty if the expression is not such a field."""
     names: list[str] = []
     current: exp.Expr = node
     while isinstance(current, exp.Dot):
@@ -227,14 +230,14 @@ def _operands(
 
 
 def _is_field_access(node: exp.Lambda) -> bool:
-    """Recognise `doc -> 'a'`, which the parser reads as a lambda, as access to a field."""
+    """Return whether a lambda is an access to a field such as `doc -> 'a'`, which the parser reads as a lambda."""
     return len(node.expressions) == 1 and isinstance(node.this, (exp.Literal, exp.Neg))
 
 
 def _case_branches(
     node: exp.Expr, node_step: ColumnStep, condition: ColumnStep, lambda_parameters: frozenset[str]
 ) -> Iterator[_PendingExpression]:
-    """Yield the results of a CASE or IF, and its conditions."""
+    """Yield the results of a CASE or IF with `node_step`, and its conditions with `condition`."""
     for name, value in node.args.items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, exp.If) and name == "ifs":

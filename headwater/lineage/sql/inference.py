@@ -1,4 +1,4 @@
-"""Rule 13: infer lines of column lineage from the SQL of a run. Runs with equal SQL and tables share one result."""
+"""Rule 13: infer edges of column lineage from the SQL of a run. Runs with equal SQL and tables share one result."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class InferredLineage(NamedTuple):
     """The column lineage of one output that is inferred from SQL.
 
-    edges: the edges, whose sources are datasets of the run; unread: the reason why edges are or may be missing.
-    possible_sources: sources with columns that the run may read although no line shows it, for example through a hidden
-    view.
-    column_edges: the edges to single columns, also if the only result is that a column has no source.
-    is_complete: the edges cover every column that the SQL writes.
+    edges: the edges from datasets of the run to the output; empty if the SQL reads no other data.
+    unread: the reason why edges are missing or may be missing, None without a reason.
+    possible_sources: datasets that the run may read although no edge shows this, for example through a hidden view.
+    column_edges: the edges to single columns. A column without a source has an edge without a source.
+    is_complete: whether the edges cover every column that the SQL writes.
     """
 
     edges: Sequence[SentEdge] = ()
@@ -39,7 +39,8 @@ def infer_lineage(
 ) -> Mapping[Name, InferredLineage]:
     """Return the inferred lineage of each output that the SQL writes.
 
-    schema_of: returns the hash of the schema of a dataset for which the run itself reports no columns.
+    schema_of: returns the hash of a dataset's schema from other runs, None without a schema. It is called for datasets
+    for which the run itself reports no columns.
     """
     sql = contents.sql(script.sql)
     is_incomplete = may_list_partial_columns(script.producer)
@@ -86,7 +87,10 @@ def _inferred_lineage(
 
 @lru_cache(maxsize=256)
 def _read_script(query: str, dialect: str, tables: tuple[RunTable, ...]) -> "dict[int, OutputColumns | str] | str":
-    """Read a script, or return the reason why it is not read. The parser is imported only when a run needs it."""
+    """Return the columns of each output by its index, or the reason why the script is not read.
+
+    The parser is imported only when the first run needs it.
+    """
     from headwater.lineage.sql.script_reader import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
 
     try:
@@ -113,9 +117,10 @@ def _run_table(each: ScriptDataset, contents: FacetContents, schema: str | None,
 
 
 def _has_other_source(result: "OutputColumns", output_index: int) -> bool:
-    """Return whether an output has a source besides its own columns of the same names.
+    """Return whether an output column has a source other than itself.
 
-    Otherwise the SQL reads no data or keeps existing values, so other runs may write these columns.
+    Without such a source, the SQL reads no data or keeps existing values, so other runs may write these columns.
+    output_index: the index of the output among the datasets of the run.
     """
     every = [*result.columns.items(), (None, result.row_origins)]
     return any(

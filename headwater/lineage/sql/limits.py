@@ -25,16 +25,16 @@ MAX_STEPS = 100_000
 """The maximum number of expressions that are read in one script."""
 
 BASE_STEPS, STEPS_PER_CHARACTER, STEPS_PER_COLUMN = 5_000, 2, 20
-"""The steps that any script may take, and those for each character and for each column of its datasets.
+"""The number of steps that each script may take, and the additional steps for each character and dataset column.
 
-The 121 queries of TPC take at most 1,846 steps, or 0.6 for each character.
+The 121 queries of the TPC benchmarks take at most 1,846 steps, or 0.6 steps for each character.
 """
 
 COPIES_PER_STEP = 4
-"""The number of columns that can be copied or looked up in the time of one expression."""
+"""The number of columns that can be copied or looked up in the time that reading one expression takes."""
 
 MAX_PARSER_STEPS = 200_000
-"""The maximum number of tokens that the parser reads, repetitions included: usually about 3 for each token."""
+"""The maximum number of tokens that the parser may read. It usually reads each token about 3 times."""
 
 MAX_COLUMNS = 5_000
 """The maximum number of columns of all datasets of one run."""
@@ -46,31 +46,37 @@ _NESTING_TYPES = {"ARRAY", "STRUCT", "MAP", "NESTED", "NULLABLE", "ROW"}
 
 
 def max_steps(sql: str, columns: int) -> int:
-    """Return the maximum number of steps for a script; columns: the number of columns of its datasets."""
+    """Return the maximum number of steps for a script; columns: the number of columns of all its datasets."""
     return min(MAX_STEPS, BASE_STEPS + STEPS_PER_CHARACTER * len(sql) + STEPS_PER_COLUMN * columns)
 
 
 class Budget:
-    """Counts the steps of reading a script, and stops it above a bound."""
+    """Counts the steps of reading a script, and raises UnsupportedSql if they exceed a bound."""
 
     def __init__(self, max_steps: int = MAX_STEPS, task: str = "resolving the columns of the SQL"):
-        """max_steps: the maximum number of steps; task: the subject of the error message."""
+        """max_steps: the maximum number of steps; task: the task to name in the error message."""
         self._remaining = max_steps * COPIES_PER_STEP
         self._message = f"{task} takes more than {max_steps:,} steps"
 
     def spend(self, steps: int = 1) -> None:
-        """Subtract steps; raises UnsupportedSql if there are none left."""
+        """Subtract steps; raises UnsupportedSql if more steps are spent than the maximum."""
         self.spend_copies(steps * COPIES_PER_STEP)
 
     def spend_copies(self, columns: int) -> None:
-        """Subtract the cost of copying columns, each a fraction of a step; raises UnsupportedSql like `spend`."""
+        """Subtract the cost of copying columns; raises UnsupportedSql like `spend`.
+
+        Copying `COPIES_PER_STEP` columns costs one step.
+        """
         self._remaining -= columns
         if self._remaining < 0:
             raise UnsupportedSql(self._message)
 
 
 def tokenize(sql: str, dialect: Dialect) -> Sequence[Token]:
-    """Return the tokens of a script; raises UnsupportedSql if it is too long, too deep, a template, or incomplete."""
+    """Return the tokens of a script.
+
+    Raises UnsupportedSql if the script is too long, too deeply nested, a template, or incomplete.
+    """
     if len(sql) > MAX_SQL_CHARACTERS:
         raise UnsupportedSql(f"the SQL is longer than {MAX_SQL_CHARACTERS:,} characters")
     if "{{" in sql or "{%" in sql:
@@ -89,8 +95,8 @@ def tokenize(sql: str, dialect: Dialect) -> Sequence[Token]:
 def limit_parser(parser: Parser, budget: Budget) -> Parser:
     """Let a parser subtract one step from a budget for each token that it reads.
 
-    Some repeated words make the parser backtrack very often. The function replaces a private method of the parser,
-    whose version is pinned. A test checks that the parser reads all tokens with this method.
+    Some repeated words make the parser backtrack very often. This function replaces a private method of the parser. The
+    version of the parser is pinned, and a test checks that the parser reads all tokens with this method.
     """
     advance = parser._advance
 

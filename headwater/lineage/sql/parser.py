@@ -13,23 +13,26 @@ from headwater.lineage.sql.errors import UnsupportedSql
 from headwater.lineage.sql.limits import MAX_PARSER_STEPS, Budget, limit_parser, tokenize
 from headwater.lineage.sql.possible_columns import PossibleColumn, find_possible_columns
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote SQL; `unread` has the reason instead
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # warnings of sqlglot quote SQL; use `unread` instead
 
 PARSER_VERSION = "sqlglot 30.30.0"
-"""The version that pyproject.toml pins. A new version changes this file, and so the version of the rules."""
+"""The version that pyproject.toml pins. An update changes this file and therefore the version of the rules."""
 
 
 _PARSER_ERRORS = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
-"""Exceptions of the parser for text that is not SQL. For example, `CREATE DEFAULT TABLE …` raises a TypeError."""
+"""Exceptions that the parser raises for invalid SQL. For example, `CREATE DEFAULT TABLE …` raises TypeError."""
 
 
 def parse_statements(sql: str, dialect: str) -> list[exp.Expr]:
-    """Return the statements of a script; raises UnsupportedSql if the parser or its bounds refuse one."""
+    """Return the statements of a script; raises UnsupportedSql if a statement cannot be parsed or exceeds a bound."""
     return parse_script(sql, dialect)[0]
 
 
 def parse_script(sql: str, dialect: str) -> tuple[list[exp.Expr], list[PossibleColumn]]:
-    """Return the statements of a script, and the words that may name a column although no tree contains them."""
+    """Return the statements of a script, and the words that may name a column but are not a column in any tree.
+
+    Raises UnsupportedSql if a statement cannot be parsed or exceeds a bound.
+    """
     words: list[PossibleColumn] = []
     try:
         return list(
@@ -48,7 +51,7 @@ def _parse(sql: str, dialect: Dialect, budget: Budget, words: list[PossibleColum
     budget.spend(_STEPS_PER_TEXT + len(tokens))
     statements = limit_parser(dialect.parser(), budget).parse(tokens, sql)
     if not any(map(_replace_as_insert, statements)):
-        has_variables = not isinstance(dialect, (Postgres, DuckDB))  # there, `@note` is the absolute value
+        has_variables = not isinstance(dialect, (Postgres, DuckDB))  # in both, `@note` is the absolute value
         words += find_possible_columns(tokens, statements, budget, has_variables=has_variables)
     for statement in statements:
         replaced = _replace_as_insert(statement)
@@ -59,7 +62,10 @@ def _parse(sql: str, dialect: Dialect, budget: Budget, words: list[PossibleColum
 
 
 def _replace_as_insert(statement: exp.Expr | None) -> str | None:
-    """Return MySQL's `REPLACE INTO …`, which the parser does not parse, as an INSERT; None for other statements."""
+    """Return the text of MySQL's `REPLACE INTO …` as an INSERT, because the parser does not parse it.
+
+    Returns None for other statements.
+    """
     if not isinstance(statement, exp.Command) or str(statement.this).upper() != "REPLACE":
         return None
     text = statement.expression.name if isinstance(statement.expression, exp.Expr) else str(statement.expression)
@@ -67,7 +73,7 @@ def _replace_as_insert(statement: exp.Expr | None) -> str | None:
 
 
 _STEPS_PER_TEXT = 500
-"""The steps for each additional text. A script may have thousands of REPLACEs, and each creates a parser."""
+"""The steps for each text to parse. A script may contain thousands of REPLACEs, and each REPLACE creates a parser."""
 
 
 _STORAGE = ("DISTRIBUTION", "CLUSTERED", "HEAP", "PARTITION")
@@ -94,7 +100,10 @@ def remove_storage_clauses(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _clause_end(tokens: Sequence[Token], at: int, before: Sequence[Token], closings: Mapping[int, int]) -> int | None:
-    """Return the index after the clause that begins at `at`, None if no clause to remove begins there."""
+    """Return the index after the clause that begins at `at`, None if no clause to remove begins there.
+
+    before: the tokens before the clause. closings: the result of `_closing_brackets`.
+    """
     words = [token.text.upper() for token in tokens[at : at + 3]]
     if words[0] == "WITH" and words[2:] and words[2] in _STORAGE and _ends_with_new_table(before):
         return closings.get(at + 1)
@@ -110,7 +119,7 @@ def _clause_end(tokens: Sequence[Token], at: int, before: Sequence[Token], closi
 
 
 def _ends_with_new_table(before: Sequence[Token]) -> bool:
-    """Return whether the tokens end with `CREATE TABLE a.b.c`, so that a WITH that follows belongs to the table."""
+    """Return whether the tokens end with `CREATE TABLE a.b.c`. A WITH after these tokens belongs to the table."""
     at = len(before) - 1
     while at > 0 and before[at - 1].token_type == TokenType.DOT:
         at -= 2
@@ -126,7 +135,7 @@ def _ends_with(before: Sequence[Token], word: str) -> bool:
 
 
 def _closing_brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """Map the index of each opening bracket to the index after its closing bracket, if it has one."""
+    """Map the index of each opening bracket to the index after its closing bracket, if there is a closing bracket."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for place, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Rule 13.8: find words of a script that may name a column although its tree contains no such column.
+"""Rule 13.8: find words of a script that may name a column although the parsed tree contains no such column.
 
 The parser misreads some columns: `grain` in `date_trunc(grain, ts)` as a unit of time, `doc` in `upper(doc -> 'a')` as
 the parameter of a lambda, `note` in `note.upper()` as a schema. Every word that this module does not recognise counts
@@ -17,7 +17,7 @@ from headwater.lineage.sql.limits import Budget
 class PossibleColumn(NamedTuple):
     """A word that may name a column.
 
-    is_likely: its statement may read columns, and the word is not a known word of SQL.
+    is_likely: whether the statement of the word may read columns, and the word is not a known word of SQL.
     """
 
     name: str
@@ -35,7 +35,7 @@ _KNOWN_POSITIONS = frozenset({
     (exp.Constraint, "this"), (exp.Index, "this"), (exp.Insert, "alias"), (exp.OnConflict, "constraint"),
     (exp.CTE, "alias"), (exp.Cast, "to"), (exp.Create, "this"),
 })  # fmt: skip
-"""Positions in the tree, as (type of node, argument), of names that are resolved elsewhere or are not columns."""
+"""Positions in the tree of names that other code resolves or that are not columns, as (type of node, argument)."""
 
 _UNITS = frozenset({
     "MILLENNIUM", "CENTURY", "DECADE", "YEAR", "ISOYEAR", "QUARTER", "MONTH", "WEEK", "ISOWEEK", "DAY", "HOUR",
@@ -62,9 +62,9 @@ _WORD_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 def find_possible_columns(
     tokens: Sequence[Token], statements: Iterable[exp.Expr | None], budget: Budget, *, has_variables: bool = True
 ) -> list[PossibleColumn]:
-    """Return the words of a script that may name a column and do not occur as a known name in its trees.
+    """Return the words of a script that may name a column and are not at a known position in its trees.
 
-    has_variables: `@note` is a variable and not a column.
+    has_variables: whether `@note` is a variable and not a column.
     """
     known_starts: set[int] = set()
     names_without_position: set[str] = set()
@@ -93,7 +93,7 @@ def find_possible_columns(
 
 
 def _is_no_column(tokens: Sequence[Token], at: int, *, has_variables: bool) -> bool:
-    """Recognise `BY NAME`, the name of a function, a unit of time, and the name of a parameter."""
+    """Return whether a word is part of `BY NAME`, the name of a function or parameter, or a unit of time."""
     next_type = tokens[at + 1].token_type if at + 1 < len(tokens) else None
     previous_type = tokens[at - 1].token_type if at else None
     if at and tokens[at].text.upper() == "NAME" and tokens[at - 1].text.upper() == "BY":
@@ -107,9 +107,10 @@ def _is_no_column(tokens: Sequence[Token], at: int, *, has_variables: bool) -> b
 def _collect_positions(
     statement: exp.Expr, known_starts: set[int], names_without_position: set[str], budget: Budget
 ) -> None:
-    """Collect the positions of names that are resolved elsewhere or are not columns.
+    """Collect the names at known positions, which other code resolves or which are not columns.
 
-    known_starts: start positions in the text; names_without_position: names without a position.
+    known_starts: receives the start positions of these names in the text.
+    names_without_position: receives the names for which the parser stores no position.
     """
     for name in statement.find_all(exp.Identifier):
         budget.spend_copies(1)
@@ -126,7 +127,7 @@ def _collect_positions(
 
 
 def _is_field(name: exp.Identifier, parent: exp.Expr) -> bool:
-    """Recognise a field of a column. In `t.note.upper()`, `note` is not a field."""
+    """Return whether a name is a field of a column. In `t.note.upper()`, `note` is not a field."""
     if not isinstance(parent, exp.Dot) or name.arg_key != "expression":
         return False
     base: exp.Expr = parent
@@ -136,7 +137,7 @@ def _is_field(name: exp.Identifier, parent: exp.Expr) -> bool:
 
 
 def _is_lambda_parameter(name: exp.Identifier, parent: exp.Expr) -> bool:
-    """Recognise a parameter of a lambda, and its uses in the body."""
+    """Return whether a name is a parameter of a lambda, either in its declaration or in the body of the lambda."""
     around: exp.Expr | None = parent
     while around is not None and not isinstance(around, exp.Query):
         if isinstance(around, exp.Lambda):

@@ -32,13 +32,13 @@ from headwater.lineage.sql.scope import Scope, expand_star
 from headwater.lineage.sql.tables import TableResolver, hidden_view
 
 NamedRelations = Mapping[str, Relation]
-"""Relations that a statement or a script names itself, by casefolded name: CTEs and tables that the script creates."""
+"""Maps casefolded names to relations that a script defines itself: CTEs and tables that the script creates."""
 
 _LATERAL_EVERYWHERE = ("duckdb",)
-"""Dialects in which a query in FROM can use the tables before it without LATERAL."""
+"""Dialects in which a query in FROM can use the preceding tables without LATERAL."""
 
 _SOURCES_PER_COPY = 4
-"""The number of sources that can be searched for a column in the time of one column copy."""
+"""The number of sources that can be searched for a column in the time that copying one column takes."""
 
 _PIVOT = "the SQL contains PIVOT or UNPIVOT, which Headwater does not support"
 
@@ -49,9 +49,10 @@ _SORT_CLAUSES = ("order", "sort", "cluster", "distribute")
 class QueryReader:
     """Reads queries over the datasets of one run.
 
-    references: the references that it followed; view_name: the first name that it treated as a hidden view (rule 13.4).
-    view_sources: indexes of the datasets behind that view.
-    possible_row_filters: indexes of datasets with a column that no event reports and that may filter rows.
+    references: the references that the reader followed.
+    view_name: the first name that the reader treated as a hidden view (rule 13.4); empty without one.
+    view_sources: the indexes of the datasets behind the hidden view.
+    possible_row_filters: the indexes of datasets with unreported columns that may filter rows.
     """
 
     def __init__(self, tables: TableResolver, budget: Budget, dialect: str = ""):
@@ -66,8 +67,9 @@ class QueryReader:
         self.view_name = ""
 
     def read_query(self, node: exp.Expr, named_relations: NamedRelations, outer: Scope | None = None) -> Relation:
-        """Return the relation that a query returns; raises UnsupportedSql.
+        """Return the result of a query as a relation; raises UnsupportedSql if the query is not supported.
 
+        named_relations: the relations that the script defines and the query can use.
         outer: the scope of the surrounding query, None for the outermost query.
         """
         self.budget.spend()
@@ -94,7 +96,7 @@ class QueryReader:
         raise UnsupportedSql(f"the SQL contains a kind of query that Headwater does not support: {node.key.upper()}")
 
     def with_ctes(self, node: exp.Expr, named_relations: NamedRelations, outer: Scope | None = None) -> NamedRelations:
-        """Return the names that are visible in a query or a statement, including its CTEs."""
+        """Return the relations that a query or statement can use by name, including its own CTEs."""
         with_ = node.args.get("with_")
         if with_ is None:
             return named_relations
@@ -108,7 +110,10 @@ class QueryReader:
         return found
 
     def _read_recursive_cte(self, cte: exp.CTE, key: str, found: dict[str, Relation], outer: Scope | None) -> None:
-        """Read the first query of a recursive CTE, then the whole CTE until another round adds no origin."""
+        """Add a recursive CTE to `found` under `key`.
+
+        The first query of the CTE is read first, then the whole CTE until another round adds no origin.
+        """
         found[key] = relation = self._with_alias_columns(self.read_query(cte.this.this, found, outer), cte)
         for _ in range(len(relation.columns) + 2):
             before = relation
@@ -117,7 +122,7 @@ class QueryReader:
                 return
 
     def read_source(self, node: exp.Expr, named_relations: NamedRelations, scope: Scope) -> Relation:
-        """Return the relation that a FROM clause refers to, without its alias.
+        """Return the relation to which a source in a FROM clause refers, without the column names of its alias.
 
         Raises UnsupportedSql for a table that is neither a dataset of the run nor a view over its inputs.
         """
@@ -155,7 +160,11 @@ class QueryReader:
         *,
         prefer_aliases: bool = False,
     ) -> Origins:
-        """Return the origins of an expression, each followed by `step`; raises UnsupportedSql."""
+        """Return the origins of an expression; raises UnsupportedSql if they cannot be determined.
+
+        step: the transformation that applies to the value of the expression.
+        prefer_aliases: whether names that the query gives to its columns take precedence over columns of tables.
+        """
 
         def read_subquery(inner: exp.Expr, inner_scope: Scope) -> Relation:
             return self.read_query(inner, named_relations, inner_scope)
@@ -203,10 +212,11 @@ class QueryReader:
         return found
 
     def _pass_unlisted_columns(self, node: exp.Select, found: Relation, scope: Scope) -> None:
-        """Pass columns that no event reports from the tables of a query to its result, if the query has a star.
+        """If a query has a star, let its result contain the columns of its tables that no event reports.
 
-        The result then resolves unknown names in these tables. If DISTINCT, GROUP BY or ORDER BY ALL may use such
+        The result looks up unknown names in these tables. If DISTINCT, GROUP BY or ORDER BY ALL may use unreported
         columns, `possible_row_filters` records the tables.
+        found: the result of the query, which this method changes.
         """
         stars = [each for each in node.expressions if each.is_star]
         if not stars or not any(relation.incomplete_datasets for relation in scope.sources.values()):
@@ -250,7 +260,10 @@ class QueryReader:
         scope: Scope,
         row_origins: Origins,
     ) -> None:
-        """Add the origins of GROUP BY, ORDER BY and DISTINCT: expressions, column names, or column positions."""
+        """Add the origins of GROUP BY, ORDER BY and DISTINCT to `row_origins`.
+
+        These clauses contain expressions, names of columns, or positions of columns.
+        """
         clauses = [(clause, SORT, True) for name in _SORT_CLAUSES if (clause := node.args.get(name))]
         group, distinct = node.args.get("group"), node.args.get("distinct")
         clauses += [(group, GROUP, False)] if group else []
@@ -307,13 +320,16 @@ class QueryReader:
             yield each.alias_or_name, self.expression_origins(each, named_relations, scope, IDENTITY_STEP)
 
     def _record_positions(self, columns: Sequence[tuple[str, Origins]]) -> None:
-        """Record columns whose positions a statement uses: without one of them, the others would move."""
+        """Record columns as named if a statement uses their positions.
+
+        If one of these columns did not exist, the others would have different positions.
+        """
         for _, origins in columns:
             self.budget.spend_copies(1 + len(origins))
             self.references.named_origins.update(origins)
 
     def _record_star_change(self, change: exp.Expr, table_alias: str, scope: Scope) -> None:
-        """Record the column that a star omits, replaces or renames, because the statement fails without it."""
+        """Record the column that a star omits, replaces or renames; without this column, the statement would fail."""
         if isinstance(change, exp.Alias):  # REPLACE names the column after AS, RENAME before it
             name = change.alias if change.arg_key == "replace" else change.this.name
         else:
@@ -326,7 +342,7 @@ class QueryReader:
     # Sources
 
     def read_join(self, join: exp.Join, named_relations: NamedRelations, scope: Scope) -> None:
-        """Add a joined table to a scope, and the condition of the join."""
+        """Add a joined table and the condition of the join to a scope."""
         self.budget.spend_copies(1 + len(scope.sources) // 8)
         known, before = dict(scope.sources), list(scope.sources.values())
         self.add_source(join.this, named_relations, scope)
@@ -341,12 +357,16 @@ class QueryReader:
             self.budget.spend_copies(len(scope.sources))
             scope.join_conditions.append(_using_columns(scope.sources.values(), name))
             self.references.named_origins.update(scope.join_conditions[-1])
-        if join.kind in ("SEMI", "ANTI"):  # only filters rows: the columns of its table are not visible
+        if join.kind in ("SEMI", "ANTI"):  # the join only filters rows, so its columns are not visible
             scope.join_conditions += [relation.row_origins for relation in list(scope.sources.values())[len(before) :]]
             scope.sources = known
 
     def _natural_join_columns(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-        """Return the columns that a NATURAL JOIN compares; raises UnsupportedSql if a table has unknown columns."""
+        """Return the names of the columns that a NATURAL JOIN compares.
+
+        Raises UnsupportedSql if a table has unknown columns.
+        before: the tables before the join. new: the joined tables.
+        """
         if any(relation.has_unlisted_columns for relation in (*before, *new)):
             raise UnsupportedSql(
                 "the SQL contains a NATURAL JOIN, but no event of the run reports all columns of the joined tables"
@@ -374,7 +394,10 @@ class QueryReader:
         return self.dataset_relation(index)
 
     def dataset_relation(self, index: int) -> Relation:
-        """Return a dataset of the run with the columns of its schema. Callers must not change the object."""
+        """Return the dataset at an index as a relation with the columns of its schema.
+
+        Callers must not change the relation, because it is cached.
+        """
         if index not in self._relations:
             table = self.tables.tables[index]
             self._relations[index] = table_relation(
@@ -383,7 +406,10 @@ class QueryReader:
         return self._relations[index]
 
     def _read_hidden_view(self, name: str) -> Relation:
-        """Return the view over unnamed inputs for a name that is no dataset; raises UnsupportedSql without them."""
+        """Return the hidden view for a name that is not a dataset of the run (rule 13.4).
+
+        Raises UnsupportedSql if the script names all inputs, so that no input can be behind the view.
+        """
         if self._hidden_view is None:
             self._hidden_view, self.view_sources = hidden_view(self.tables)
         self.view_name = self.view_name or name
@@ -409,7 +435,10 @@ class QueryReader:
     def _read_set_operation(
         self, node: exp.SetOperation, named_relations: NamedRelations, outer: Scope | None
     ) -> Relation:
-        """Read UNION, EXCEPT and INTERSECT from left to right, without recursion: a script may chain 2,000 of them."""
+        """Read a chain of UNION, EXCEPT and INTERSECT from left to right.
+
+        The method is iterative, because a script may chain 2,000 queries.
+        """
         operations: list[exp.SetOperation] = []
         first_query: exp.Expr = node
         while isinstance(first_query, exp.SetOperation):
@@ -429,13 +458,16 @@ class QueryReader:
             if not each.args.get("by_name"):  # the position of each column depends on all columns before it
                 self._record_positions(other.columns if is_named else (*found.columns, *other.columns))
                 is_named = True
-            elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # compares all columns of the rows
+            elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # the operation compares all columns
                 self._record_positions((*found.columns, *other.columns))
             combine_queries(found, other, each, self.budget)
         return self._with_order_by(node, found, named_relations)
 
     def _with_order_by(self, node: exp.Expr, relation: Relation, named_relations: NamedRelations) -> Relation:
-        """Add the ORDER BY of a set operation or of a query in brackets. It uses the names of the result's columns."""
+        """Return the relation with the ORDER BY of a set operation or of a query in brackets.
+
+        Names in this ORDER BY refer to the columns of the result.
+        """
         order = node.args.get("order")
         if order is None:
             return relation
@@ -468,7 +500,7 @@ class QueryReader:
 
 
 def _is_all_keyword(each: exp.Expr) -> bool:
-    """Recognise ALL in `ORDER BY ALL`."""
+    """Return whether an expression is the ALL in `ORDER BY ALL`."""
     return isinstance(each, exp.Var) and each.name.upper() == "ALL"
 
 
@@ -477,7 +509,10 @@ def _is_aggregate(origins: Origins) -> bool:
 
 
 def _using_columns(sources: Iterable[Relation], name: str) -> Origins:
-    """Return the columns that USING compares: those of this name in each source that has it or may have it."""
+    """Return the origins of the columns that USING compares.
+
+    These are the columns with the given name in all sources that have or may have such a column.
+    """
     origins: Origins = {}
     for relation in sources:
         if relation.has_column(name) or relation.has_unlisted_columns:

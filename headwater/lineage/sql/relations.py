@@ -1,4 +1,4 @@
-"""The columns of a table, a query or an output with their origins, and the transformations from one to the other."""
+"""The columns of tables, queries and outputs, with their origins and the transformations on the way."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -11,10 +11,12 @@ _RANKS = (IDENTITY, TRANSFORMATION, AGGREGATION)
 
 
 class ColumnStep(NamedTuple):
-    """A transformation of a value, with the terms of OpenLineage's `columnLineage`.
+    """A transformation of a value, in the terms of OpenLineage's `columnLineage` facet.
 
-    direct: the value goes into the result; otherwise it only decides about rows or values (INDIRECT).
-    subtype: for example IDENTITY or FILTER; masked: the original value cannot be recovered.
+    direct: True if the result contains the value (DIRECT); False if the value only influences rows or other values
+    (INDIRECT).
+    subtype: the subtype of the transformation, for example IDENTITY or FILTER.
+    masked: whether the original value cannot be recovered.
     """
 
     direct: bool
@@ -22,10 +24,10 @@ class ColumnStep(NamedTuple):
     masked: bool = False
 
     def combine_with_earlier(self, earlier: "ColumnStep") -> "ColumnStep":
-        """Return an earlier step `earlier`, followed by this step, as one step.
+        """Return one step that stands for the step `earlier` followed by this step.
 
-        The result is INDIRECT if either step is. A DIRECT result masks if either step masks, and has the subtype with
-        the higher rank.
+        The result is INDIRECT if either step is INDIRECT. A DIRECT result masks if either step masks, and has the
+        subtype with the higher rank. The ranks increase from IDENTITY over TRANSFORMATION to AGGREGATION.
         """
         if not self.direct:
             return self
@@ -42,14 +44,14 @@ GROUP, SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
 CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
 
 Origin = tuple[int, str]
-"""(index of a dataset among those of the run, name of one of its columns)"""
+"""(index of a dataset among the datasets of the run, name of a column of the dataset)."""
 
 Origins = dict[Origin, set[ColumnStep]]
 """The source columns of a value, each with the steps that lead from it to the value."""
 
 
 def add_origins(origins: Origins, other: Origins, step: ColumnStep) -> None:
-    """Add all origins of `other` to `origins`, each followed by one more step."""
+    """Add all origins of `other` to `origins`; step: a step to append to the steps of each origin."""
     for origin, steps in other.items():
         origins.setdefault(origin, set()).update(step.combine_with_earlier(each) for each in steps)
 
@@ -57,12 +59,14 @@ def add_origins(origins: Origins, other: Origins, step: ColumnStep) -> None:
 class Relation:
     """A table, a view or a query within a statement: its columns in order, with their origins.
 
-    row_origins: origins that concern all rows, because they filter, join, group or sort them.
-    resolve_unlisted: returns the origins of a column that `columns` does not contain; None if there is no other column.
-    dataset_index: index of the dataset, None for a relation that the statement makes.
-    has_hidden_names: the relation may have columns whose names are not known.
-    incomplete_datasets: indexes of datasets that may have more columns than events list.
-    is_joined: the columns are joined from several lists, so their order is not known.
+    columns: (name, origins) of each column, in order.
+    row_origins: the origins that concern all rows, because they filter, join, group or sort the rows.
+    resolve_unlisted: a function that returns the origins of a column that is not in `columns`, by name; None if the
+    relation has no other columns.
+    dataset_index: the index of the dataset, None for a relation that is not a dataset.
+    has_hidden_names: whether the relation may have columns with unknown names.
+    incomplete_datasets: the indexes of the relation's datasets that may have more columns than events list.
+    is_joined: whether the columns are combined from several lists, so that their order is unknown.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Relation:
         resolve_unlisted: Callable[[str], Origins] | None = None,
         dataset_index: int | None = None,
     ):
-        """fields: columns nested in others. They are found by name, but `*` does not contain them."""
+        """fields: (name, origins) of nested columns. They are found by name, but `*` does not contain them."""
         self.columns = list(columns)
         self.row_origins: Origins = {}
         self.resolve_unlisted = resolve_unlisted
@@ -119,9 +123,10 @@ class Relation:
         self._origins_by_key[key] = origins if same is None else _merge_origins(same, origins)
 
     def column_origins(self, name: str) -> Origins | None:
-        """Return the origins of a column, None if the relation has no such column.
+        """Return the origins of a column by its name, None if the relation has no such column.
 
-        If columns differ only in case, the one with the exact spelling counts. If none has it, all of them count.
+        If several columns differ only in case, the column with exactly this spelling is used. Without such a column,
+        the origins of all of them are returned.
         """
         found = self._origins_by_name.get(name)
         if found is None:
@@ -131,7 +136,7 @@ class Relation:
         return found
 
     def with_column_names(self, names: Iterable[str]) -> "Relation":
-        """Return a copy whose first columns have these names, for an alias with a column list."""
+        """Return a copy of the relation with new names for the first columns, as in an alias with a column list."""
         given = list(names)
         rest = self.columns[len(given) :]
         found = Relation(
@@ -146,10 +151,12 @@ class Relation:
 def table_relation(
     dataset_index: int, column_names_in: Iterable[str], *, is_incomplete: bool = False, is_joined: bool = False
 ) -> Relation:
-    """Return the relation of a dataset with the columns of its schema, whose origins are the columns themselves.
+    """Return a dataset as a relation. The origin of each column is the column itself.
 
-    Nested columns are found by name, but `*` does not contain them. is_incomplete: the dataset may have more columns;
-    is_joined: the order of the columns is unknown.
+    Nested columns are found by name, but `*` does not contain them.
+    column_names_in: the names of the columns in the schema, in order; empty if they are unknown.
+    is_incomplete: whether the dataset may have more columns.
+    is_joined: whether the order of the columns is unknown.
     """
     column_names = list(column_names_in)
     known = {name.casefold() for name in column_names}
@@ -181,10 +188,12 @@ def _is_nested_column(name: str, known: set[str]) -> bool:
 class OutputColumns(NamedTuple):
     """The columns that a script writes into one dataset, with their origins.
 
-    columns: origins by column name; row_origins: origins that concern all rows.
-    possible_sources: indexes of datasets that may be read although no origin shows it, for example through a view.
-    is_incomplete: the output has more columns, whose names the script does not contain.
-    reason: the reason for `possible_sources`.
+    columns: maps column names to origins.
+    row_origins: the origins that concern all rows.
+    possible_sources: the indexes of datasets that the script may read although no origin shows this, for example
+    through a view.
+    is_incomplete: whether the output has more columns, with names that the script does not contain.
+    reason: the reason why `possible_sources` may be read, None without a reason.
     """
 
     columns: dict[str, Origins]
@@ -195,7 +204,7 @@ class OutputColumns(NamedTuple):
 
     @property
     def copy_cost(self) -> int:
-        """The cost of copying this object, in column copies."""
+        """The cost of copying this object, as a number of column copies."""
         return copy_cost(self.columns.values()) + len(self.row_origins)
 
     @property
@@ -210,7 +219,7 @@ class OutputColumns(NamedTuple):
         add_origins(self.row_origins, other.row_origins, IDENTITY_STEP)
 
     def add_column_origins(self, name: str, value: Origins) -> None:
-        """Add origins to a column."""
+        """Add origins to a column, and add the column if it is missing."""
         add_origins(self.columns.setdefault(name, {}), value, IDENTITY_STEP)
 
 
@@ -218,14 +227,18 @@ _STAR_OF_PART = "the SQL uses `*` for a table, but no event of the run reports a
 
 
 def copy_cost(columns: Iterable[Origins]) -> int:
-    """Return the cost of copying these columns: one for each column and for each of its origins."""
+    """Return the cost of copying columns, as the number of columns plus the number of their origins.
+
+    columns: the origins of each column.
+    """
     return sum(1 + len(origins) for origins in columns)
 
 
 def columns_by_position(relation: Relation, columns: Sequence[str]) -> dict[str, Origins]:
-    """Return the columns of a query under the names at their positions in `columns`; raises UnsupportedSql.
+    """Map the names in `columns` to the origins of the query's columns at the same positions.
 
-    If `columns` is empty, the columns keep the names that the query gives them.
+    If `columns` is empty, the columns keep the names that the query gives them. Raises UnsupportedSql if the query has
+    unknown columns, or more columns than `columns`.
     """
     if relation.has_hidden_names and len(relation.columns) > 1:
         raise UnsupportedSql(HIDDEN_NAMES)
@@ -241,7 +254,7 @@ def columns_by_position(relation: Relation, columns: Sequence[str]) -> dict[str,
 
 
 def merge_columns_by_name(columns: Sequence[tuple[str, Origins]]) -> dict[str, Origins]:
-    """Return columns by name, and add up the origins of columns with the same name."""
+    """Map column names to origins; columns with the same name are merged."""
     found: dict[str, Origins] = {}
     for name, origins in columns:
         add_origins(found.setdefault(name, {}), origins, IDENTITY_STEP)
@@ -249,10 +262,12 @@ def merge_columns_by_name(columns: Sequence[tuple[str, Origins]]) -> dict[str, O
 
 
 def output_columns(relation: Relation, target: Relation | None) -> OutputColumns:
-    """Return the columns of a query under the names that the query gives them.
+    """Return the columns that a statement without a column list writes into an output.
 
-    If the query leaves a column without a name, all columns take the names at their positions in the output. If the
-    output has another number of columns, or its columns are not all known, only the named columns count, as a part.
+    The columns have the names that the query gives them. If a column of the query has no name, all columns get the
+    names at their positions in the output. This is impossible if the output has unknown columns or a different number
+    of columns. Then the result contains only the named columns, and is marked as incomplete.
+    relation: the result of the query. target: the output before the statement, None if it is not a dataset of the run.
     """
     if relation.has_hidden_names:
         raise UnsupportedSql(HIDDEN_NAMES)

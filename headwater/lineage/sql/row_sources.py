@@ -26,14 +26,14 @@ _GENERATORS = frozenset({
     "regexp_matches", "regexp_split_to_table", "sequence", "split_to_table", "stack", "string_split", "string_to_table",
     "unnest", "variant_explode", "variant_explode_outer",
 })  # fmt: skip
-"""Functions whose rows contain only values from their arguments."""
+"""Table functions that return only values from their arguments."""
 
 ReadExpression = Callable[[exp.Expr, ColumnStep], Origins]
-"""Returns the origins of an expression, followed by a step."""
+"""A function that returns the origins of an expression, with a step appended to each origin."""
 
 
 def table_function_rows(node: exp.Expr, read_expression: ReadExpression) -> Relation:
-    """Return the rows of UNNEST, EXPLODE or FLATTEN: each column comes from all arguments.
+    """Return the relation of a table function such as UNNEST, EXPLODE or FLATTEN. Each column comes from all arguments.
 
     Raises UnsupportedSql for a table function that may read other data.
     """
@@ -60,7 +60,10 @@ def _row_column_names(node: exp.Expr) -> list[str]:
 
 
 def values_rows(node: exp.Values, read_expression: ReadExpression, budget: Budget) -> Relation:
-    """Return the rows of VALUES. Only references to columns of the surrounding query have origins."""
+    """Return the relation of VALUES, with columns without names.
+
+    A column has origins only if its values refer to columns of the surrounding query.
+    """
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     columns: list[tuple[str, Origins]] = []
     for at in range(max(map(len, rows), default=0)):
@@ -74,11 +77,11 @@ def values_rows(node: exp.Values, read_expression: ReadExpression, budget: Budge
 
 
 _ROWS_PER_COPY = 8
-"""The number of rows that can be searched for a column in the time of one column copy."""
+"""The number of rows that can be searched for a column in the time that copying one column takes."""
 
 
 def copy_relation(relation: Relation, budget: Budget) -> Relation:
-    """Return a copy of a relation that can be changed."""
+    """Return a copy of a relation. Changes to the copy do not affect the relation."""
     budget.spend_copies(copy_cost(origins for _, origins in relation.columns) + len(relation.row_origins))
     found = Relation([(name, copy_origins(origins)) for name, origins in relation.columns])
     found.row_origins = copy_origins(relation.row_origins)
@@ -87,7 +90,11 @@ def copy_relation(relation: Relation, budget: Budget) -> Relation:
 
 
 def combine_queries(relation: Relation, other: Relation, operation: exp.SetOperation, budget: Budget) -> None:
-    """Add a query to the queries before it. The columns that EXCEPT and INTERSECT compare only filter rows."""
+    """Add the second query of a UNION, EXCEPT or INTERSECT to `relation`, the result of the queries before it.
+
+    For EXCEPT and INTERSECT, the columns of the second query only filter rows. Raises UnsupportedSql if the numbers of
+    columns differ.
+    """
     relation.has_hidden_names |= other.has_hidden_names
     if len(relation.columns) != len(other.columns) and not operation.args.get("by_name"):
         raise UnsupportedSql("the queries of a UNION have different numbers of columns")
@@ -108,5 +115,5 @@ def combine_queries(relation: Relation, other: Relation, operation: exp.SetOpera
 
 
 def copy_origins(origins: Origins) -> Origins:
-    """Return a copy of origins that can be changed."""
+    """Return a copy of origins. Changes to the copy do not affect the original."""
     return {origin: set(steps) for origin, steps in origins.items()}

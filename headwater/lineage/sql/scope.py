@@ -1,4 +1,4 @@
-"""Resolve names and stars in a query to columns of its tables, its own aliases, or columns of surrounding queries."""
+"""Resolve names and stars in a query to columns of its tables, to its own aliases, or to surrounding queries."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,11 +10,12 @@ from headwater.lineage.sql.relations import IDENTITY_STEP, TRANSFORMATION_STEP, 
 
 
 class Scope:
-    """The sources of one SELECT, the aliases that it defines, and the scope of the surrounding query.
+    """The sources of one SELECT, the column aliases that it defines, and the scope of the surrounding query.
 
-    sources: relations by casefolded alias; aliases: origins of the query's own columns by casefolded name.
-    merged_names: names of columns that USING or NATURAL merges from several sources.
-    join_conditions: origins of the join conditions.
+    sources: maps casefolded aliases to relations.
+    aliases: maps the casefolded names of the query's own columns to their origins.
+    merged_names: the casefolded names of columns that USING or NATURAL merges from several sources.
+    join_conditions: the origins of each join condition.
     """
 
     def __init__(self, outer: "Scope | None" = None):
@@ -26,14 +27,15 @@ class Scope:
         self._may_guess = True
 
     def add(self, alias: str, relation: Relation) -> None:
-        """Add a source under its alias. A number makes the key unique if the alias is empty or repeated."""
+        """Add a source under its alias. If the alias is empty or occurs twice, a number makes the key unique."""
         key = alias.casefold() or f" {len(self.sources)}"
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
 
     def outer_scope_of_subquery(self, *, sees_sources: bool) -> "Scope | None":
-        """Return the surrounding scope of a query in FROM.
+        """Return the surrounding scope of a query in the FROM clause of this scope's query, None without one.
 
-        sees_sources: the query can use columns of the preceding tables, but only those that an event reports.
+        sees_sources: whether the query can use columns of the preceding tables. Only columns that an event reports are
+        visible.
         """
         if not sees_sources:
             return self._outer
@@ -44,7 +46,7 @@ class Scope:
     def column_origins(self, column: exp.Column, *, prefer_aliases: bool = False) -> Origins:
         """Return the origins of a column; raises UnsupportedSql if they are unknown.
 
-        prefer_aliases: an alias of the query itself takes precedence, as in ORDER BY.
+        prefer_aliases: whether column aliases of the query take precedence over columns of tables, as in ORDER BY.
         """
         parts = [part.name for part in column.parts]
         if prefer_aliases and len(parts) == 1 and parts[0].casefold() in self.aliases:
@@ -55,7 +57,7 @@ class Scope:
         return found
 
     def lookup_cost(self) -> int:
-        """Return the cost of looking up one name in all surrounding queries, in column copies."""
+        """Return the cost of looking up one name in this and all surrounding queries, as a number of column copies."""
         found = 0
         scope: Scope | None = self
         while scope is not None:
@@ -64,11 +66,17 @@ class Scope:
         return found
 
     def field_origins(self, parts: list[str]) -> Origins | None:
-        """Return the origins of a column, or of a field within one; None if the name is not found."""
+        """Return the origins of a column or a field of a column, None if the name is not found.
+
+        parts: the parts of the name between dots.
+        """
         return self._resolve(parts)
 
     def all_columns(self, alias: str) -> Origins:
-        """Return the origins of all columns of a source, or of all if the alias is empty; raises UnsupportedSql."""
+        """Return the origins of all columns of a source, or of all sources if the alias is empty.
+
+        Raises UnsupportedSql if the alias or some of the columns are unknown.
+        """
         relations = [self.sources[alias.casefold()]] if alias.casefold() in self.sources else self.sources.values()
         if alias and alias.casefold() not in self.sources:
             found = self._find_table_row(alias.casefold())
@@ -81,7 +89,10 @@ class Scope:
         return origins
 
     def _find_table_row(self, key: str) -> Origins | None:
-        """Return the origins of a whole row of the table with this alias, in this or a surrounding query, else None."""
+        """Return the origins of a whole row of the table with an alias in this or a surrounding query, else None.
+
+        key: the casefolded alias.
+        """
         scope: Scope | None = self
         while scope is not None:
             if key in scope.sources:
@@ -94,8 +105,8 @@ class Scope:
     def _resolve(self, parts: list[str]) -> Origins | None:
         """Return the origins of a name, None if it is not found. If the name is ambiguous, return all possible origins.
 
-        For example, a surrounding query may have a column of this name, and a table of this query may have it as well
-        if no event reports all columns of the table.
+        For example, a surrounding query may have a column with this name. If no event reports all columns of a table in
+        this query, the table may have a column with this name, too.
         """
         possible: Origins = {}
         found: Origins | None = None
@@ -106,7 +117,7 @@ class Scope:
             if found is None and (found := scope._resolve_listed(parts[0], parts[1:])) is not None and len(parts) > 1:
                 possible.update(
                     scope._resolve_in_outer_queries(parts)
-                )  # a column of this name, or a table of an outer query
+                )  # the name may also refer to a table of an outer query
             if found is None:
                 if any(relation.has_hidden_names for relation in scope.sources.values()):
                     raise UnsupportedSql(HIDDEN_NAMES)
@@ -122,7 +133,7 @@ class Scope:
         return found
 
     def _unambiguous_table_row(self, alias: str) -> Origins:
-        """Return the origins of a whole row of a table; raises UnsupportedSql if a column may have the table's name."""
+        """Return the origins of a whole row of a table; raises UnsupportedSql if a column may have the same name."""
         if any(relation.has_unlisted_columns for relation in self.sources.values()):
             raise UnsupportedSql(
                 f"{shorten_name(alias)} may be a column or a whole row of a table, because no event of the run "
@@ -137,13 +148,17 @@ class Scope:
             relation = self.sources.get(parts[index - 1].casefold())
             if relation is not None:
                 found = _origins_within(relation, parts[index:])
-                if found is not None and not relation.has_column(parts[index]):  # it may lack the column
+                if found is not None and not relation.has_column(parts[index]):  # the relation may lack the column
                     return {**found, **self._resolve_in_outer_queries(parts)}
                 return {**found, **self._field_candidates(parts, index)} if found is not None and index > 1 else found
         return None
 
     def _field_candidates(self, parts: list[str], index: int) -> Origins:
-        """Return the fields that a name may mean if both `t` and `s` are tables: `t.s.x` may be a field of `t.s`."""
+        """Return the origins of the fields to which an ambiguous name may refer.
+
+        For example, if both `t` and `s` are tables, `t.s.x` may be the field `x` of the column `t.s`.
+        index: the index of the part after the name of the table.
+        """
         origins: Origins = {}
         for shorter in range(index - 1, 0, -1):
             relation = self.sources.get(parts[shorter - 1].casefold())
@@ -152,7 +167,7 @@ class Scope:
         return origins
 
     def _resolve_in_outer_queries(self, parts: list[str]) -> Origins:
-        """Return the column of the table with the same alias in a surrounding query, or nothing."""
+        """Return the origins of a column of a table with the same alias in a surrounding query, or empty origins."""
         scope = self._outer
         while scope is not None:
             if (found := scope._resolve_qualified(parts)) is not None:
@@ -188,6 +203,7 @@ class Scope:
         """Return the origins of a name that can only be an unreported column of one table in the query, else None.
 
         Raises UnsupportedSql if several tables may have the column.
+        is_outermost: whether there is no surrounding query, so that the only table of the query must have the column.
         """
         name = parts[0]
         if not self._may_guess:
@@ -230,7 +246,11 @@ def table_row_origins(relation: Relation) -> Origins:
 
 
 def _origins_within(relation: Relation, parts: list[str]) -> Origins | None:
-    """Return the origins of a column or of a field in it. A field that the schema lacks has the column's origins."""
+    """Return the origins of a column, or of a field of a column; None if the relation has no such column.
+
+    If the schema does not contain the field, the origins of the column are returned.
+    parts: the name of the column, followed by the names of fields.
+    """
     if len(parts) > 1:
         path = ".".join(parts)
         if relation.has_column(path):
@@ -245,15 +265,16 @@ def _origins_within(relation: Relation, parts: list[str]) -> Origins | None:
 _UNKNOWN_ROW = "the SQL uses a whole row of a table, but no event of the run reports all columns of this table"
 
 _SOURCES_PER_COPY = 4
-"""The number of sources that can be searched for a name in the time of one column copy."""
+"""The number of sources that can be searched for a name in the time that copying one column takes."""
 
 
 def expand_star(
     star: exp.Star, table_alias: str, scope: Scope, read_expression: Callable[[exp.Expr], Origins], budget: Budget
 ) -> Iterator[tuple[str, Origins]]:
-    """Yield all columns of one table or of all tables; raises UnsupportedSql if they are unknown.
+    """Yield (name, origins) of the columns that a star selects; raises UnsupportedSql if the columns are unknown.
 
-    table_alias: the alias of the table, empty for all tables; read_expression: returns the origins of an expression.
+    table_alias: the alias of the table, empty for all tables.
+    read_expression: returns the origins of an expression.
     """
     excluded = {each.name.casefold() for each in star.args.get("except_") or ()}
     replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}

@@ -37,13 +37,18 @@ from headwater.lineage.sql.update_statements import UpdateReader, ordered_column
 _POSSIBLE_ROW_FILTER = "columns that no event of the run reports may determine which rows the SQL writes"
 
 ReadOutput = Callable[[int | None], OutputColumns]
-"""Returns the columns that a statement writes into the dataset at an index, or into a table of the script (None)."""
+"""A function that returns the columns that a statement writes into a table.
+
+The argument is the index of the output, or None for a table that the script creates for itself.
+"""
 
 
 def read_script(sql: str, dialect: str, tables: Sequence[RunTable]) -> dict[int, OutputColumns | str]:
-    """Return the columns that a script writes into each output, by the index of the output.
+    """Map the index of each output to the columns that a script writes into the output.
 
-    If an output cannot be resolved, its value is the reason. Raises UnsupportedSql if the whole script is not read.
+    If the columns of an output cannot be determined, the value is the reason. Raises UnsupportedSql if the script as a
+    whole cannot be read.
+    tables: the datasets of the run.
     """
     columns = sum(len(table.columns) for table in tables)
     if columns > MAX_COLUMNS:
@@ -55,9 +60,9 @@ def read_script(sql: str, dialect: str, tables: Sequence[RunTable]) -> dict[int,
 
 
 def script_defined_names(sql: str, dialect: str) -> frozenset[str]:
-    """Return the names that a script defines itself, casefolded: CTEs, aliases and temporary tables.
+    """Return the casefolded names that a script defines itself: CTEs, aliases and temporary tables.
 
-    The result is empty for a script that is not read.
+    The result is empty if the script cannot be parsed.
     """
     try:
         found = {name.casefold() for statement in parse_statements(sql, dialect) for name in _defined_names(statement)}
@@ -104,9 +109,9 @@ def _unsupported_use(what: str) -> str:
 
 
 class _ScriptReader:
-    """The state of reading a script, statement by statement.
+    """Reads a script statement by statement, and stores the results.
 
-    results: by the index of an output, its columns, or the reason why it is not read.
+    results: maps the index of each output to its columns, or to the reason why its columns cannot be determined.
     """
 
     def __init__(self, tables: TableResolver, dialect: str, budget: Budget):
@@ -122,7 +127,10 @@ class _ScriptReader:
         self._only_output = outputs[0] if len(outputs) == 1 else None
 
     def read_statement(self, statement: exp.Expr) -> None:
-        """Read one statement and record the datasets that it writes; raises UnsupportedSql."""
+        """Read one statement and record the columns that it writes.
+
+        Raises UnsupportedSql if the statement is not supported.
+        """
         into = statement.args.get("into") if isinstance(statement, exp.Select) else None
         if isinstance(statement, exp.Insert):
             self._write_target(statement.this, lambda index: self._read_insert(statement, index))
@@ -151,7 +159,7 @@ class _ScriptReader:
             )
         elif isinstance(statement, exp.Drop):
             for table in statement.find_all(exp.Table):
-                self._script_tables.pop(table_name(table).casefold(), None)  # the name means a dataset of the run again
+                self._script_tables.pop(table_name(table).casefold(), None)  # now, the name refers to a dataset
         elif not is_skippable(statement):
             raise UnsupportedSql(
                 "the SQL contains a statement that Headwater does not support: "
@@ -159,9 +167,10 @@ class _ScriptReader:
             )
 
     def mark_unfollowed(self, statement: exp.Expr) -> None:
-        """Rule 13.8: if a statement has a reference that was not followed, mark the datasets that it names as doubtful.
+        """If a statement has a reference that was not followed, mark the statement's datasets as possible sources.
 
-        The reference may use any column of these datasets, so each output of the script stays open to them.
+        The reference may use any column of these datasets. Therefore, every output of the script may contain any of
+        their columns (rule 13.8).
         """
         if has_query_as_text(statement):
             self._mark_all_inputs("the SQL contains a function whose body Headwater does not read")
@@ -192,7 +201,7 @@ class _ScriptReader:
             self._possible_sources |= possible_sources
 
     def record_possible_columns(self, words: Sequence[PossibleColumn]) -> None:
-        """Count columns as used if a word of the script names them, although no reference does (rule 13.8)."""
+        """Count columns as used if a word of the script names them, even if no reference names them (rule 13.8)."""
         names = {word.name.casefold() for word in words}
         likely_column = next((word.name for word in words if word.is_likely), None)
         hidden = set(self._tables.unnamed_inputs()) if likely_column is not None else set()
@@ -204,7 +213,7 @@ class _ScriptReader:
                 self._possible_sources.add(index)
 
     def _record_named_columns(self, names: Container[str], indexes: Iterable[int]) -> None:
-        """Count the columns of datasets as used if they have one of these casefolded names."""
+        """Count columns of the datasets at `indexes` as used if `names` contains the casefolded name of the column."""
         for index in indexes:
             columns = self._tables.tables[index].columns
             self._budget.spend_copies(len(columns))
@@ -215,10 +224,10 @@ class _ScriptReader:
         self._possible_sources.update(index for index, table in enumerate(self._tables.tables) if table.is_input)
 
     def finish(self) -> dict[int, OutputColumns | str]:
-        """Return the outputs of the script, and mark the datasets that it may read beyond what an output shows.
+        """Return the results, after adding the datasets and columns that the script uses without a visible origin.
 
-        A column that the script names without using its value gets the step FILTER, because the script fails without
-        it.
+        If the script names a column without using its value, the column becomes an origin with the step FILTER. The
+        script would fail without this column.
         """
         inputs = {index for index, table in enumerate(self._tables.tables) if table.is_input}
         read = [made for made in self.results.values() if not isinstance(made, str)]
@@ -237,7 +246,10 @@ class _ScriptReader:
         }
 
     def _with_possible_sources(self, made: OutputColumns, possible_sources: set[int]) -> OutputColumns:
-        """Add the datasets that the script may read beyond what an output shows, and the reason."""
+        """Return the columns of an output with the datasets that the script may also read, and the reason.
+
+        possible_sources: the indexes of datasets that statements may read without a visible origin.
+        """
         view_sources = self._reader.view_sources & made.source_indexes
         if possible_sources:
             reason = self._reason
@@ -253,7 +265,10 @@ class _ScriptReader:
         )
 
     def read_single_query(self, statement: exp.Expr) -> bool:
-        """Read a script that is a single query, as dbt sends it for its only output. Return whether it is one."""
+        """Read a script that is a single query, as dbt sends it, as the query that fills the only output.
+
+        Returns False without reading if the script has another form or the run has no or several outputs.
+        """
         is_model = isinstance(statement, exp.Query) and not statement.args.get("into") and self._only_output is not None
         if is_model:
             self._record_output(
@@ -265,7 +280,10 @@ class _ScriptReader:
     # Outputs
 
     def _write_target(self, target: exp.Expr, read_output: ReadOutput, *, temporary: bool = False) -> None:
-        """Record the columns that a statement writes into an output of the run, or into a table of the script."""
+        """Record the columns that a statement writes into an output of the run, or into a table of the script.
+
+        read_output: returns these columns. temporary: whether the statement declares the target as temporary.
+        """
         table = target_table(target)
         if isinstance(table, exp.Directory):
             return
@@ -280,7 +298,10 @@ class _ScriptReader:
             self._add_script_table(name.casefold(), read_output(None))
 
     def _output_index(self, name: str) -> int | None:
-        """Return the index of the output that a name refers to. An unknown name refers to the only output, if any."""
+        """Return the index of the output to which a name refers, None if it does not refer to an output.
+
+        A name that matches no dataset refers to the only output of the run, unless the script has already written it.
+        """
         index = self._tables.find_output(name)
         if index is None and self._only_output is not None and self._only_output not in self.results:
             index = self._only_output if self._tables.find_dataset(name) is None else None
@@ -289,7 +310,7 @@ class _ScriptReader:
         return index
 
     def _add_script_table(self, name: str, found: OutputColumns) -> None:
-        """Record the columns of a table that the script creates. Several statements may fill it."""
+        """Record columns of a table that the script creates, in addition to columns from earlier statements."""
         if found.is_incomplete:
             raise UnsupportedSql(f"the SQL leaves columns of {shorten_name(name)} without names")
         before = self._script_tables.get(name)

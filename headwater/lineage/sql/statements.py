@@ -1,4 +1,4 @@
-"""Recognise kinds of statements, and extract the table, the columns and the query of a statement that writes."""
+"""Recognise kinds of statements, and extract the target table, columns and source query of statements that write."""
 
 import re
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _SKIPPABLE_COMMANDS = frozenset({
     "VACUUM", "OPTIMIZE", "ANALYZE", "SET", "RESET", "SHOW", "EXPLAIN", "LOCK", "MSCK", "REFRESH", "INVALIDATE",
     "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER", "ADD JAR", "ADD FILE", "ADD ARCHIVE",
 })  # fmt: skip
-"""The first word, or the first two words, of skippable statements that the parser leaves unparsed."""
+"""The first one or two words of statements that can be skipped and that the parser does not parse."""
 
 
 def is_skippable(statement: exp.Expr) -> bool:
-    """Return whether a statement can be skipped because it writes no column from another one."""
+    """Return whether a statement can be skipped, because it writes no values from one column into another column."""
     if isinstance(statement, exp.Command):
         kind = str(statement.this).upper()
         return kind in _SKIPPABLE_COMMANDS and (kind == "EXPLAIN" or not _QUERY.search(str(statement.expression or "")))
@@ -35,14 +35,14 @@ def is_skippable(statement: exp.Expr) -> bool:
 
 
 def reads_columns(statement: exp.Expr) -> bool:
-    """Return whether a statement uses the values of the columns that it names, unlike ALTER and CREATE INDEX."""
+    """Return whether a statement reads values from columns. For example, ALTER and CREATE INDEX only name columns."""
     if isinstance(statement, exp.Create):
         return statement.kind not in ("INDEX", "TRIGGER")
     return isinstance(statement, _READING_STATEMENTS)
 
 
 def has_query_as_text(statement: exp.Expr) -> bool:
-    """Recognise a function or a procedure whose body is a string with a query in it."""
+    """Return whether a statement creates a function or procedure with a query inside a string."""
     if not isinstance(statement, exp.Create) or statement.kind in ("TABLE", "VIEW"):
         return False
     texts = statement.find_all(exp.Literal, exp.Heredoc, exp.RawString, exp.Command)
@@ -50,36 +50,39 @@ def has_query_as_text(statement: exp.Expr) -> bool:
 
 
 def statement_kind(statement: exp.Expr) -> str:
-    """Return the kind of a statement for the reason in `unread`, for example `COPY`."""
+    """Return the kind of a statement, for example `COPY`, for messages."""
     return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()
 
 
 def table_name(table: exp.Table) -> str:
-    """Return the name of a table as in the statement, without quotes."""
+    """Return the name of a table as the statement writes it, with dots between parts and without quotes."""
     return ".".join(part.name for part in table.parts)
 
 
 def target_table(target: exp.Expr) -> exp.Expr:
-    """Return the table that a statement writes, without its list of columns."""
+    """Return the target of a statement without its list of columns."""
     found: exp.Expr = target.this if isinstance(target, exp.Schema) else target
     return found
 
 
 def source_query(node: exp.Expr | None) -> exp.Query | None:
-    """Return the query that fills a table. A table name, as in `TABLE t` or a CLONE, selects all columns of it."""
+    """Return the query that fills a table, None if the node is not a query.
+
+    For a table, as in `TABLE t` or a CLONE, this is a query that selects all its columns.
+    """
     if isinstance(node, exp.Table):
         return exp.Select(expressions=[exp.Star()]).from_(node, copy=False)
     return node if isinstance(node, exp.Query) else None
 
 
 def listed_columns(target: exp.Expr) -> Iterator[str]:
-    """Yield the columns that a statement lists after the table that it writes."""
+    """Yield the names in the column list after the target table of a statement."""
     for each in target.expressions if isinstance(target, exp.Schema) else ():
         yield each.name
 
 
 def partition_columns(node: exp.Insert) -> Iterator[str]:
-    """Yield the columns to which a PARTITION clause assigns a value."""
+    """Yield the casefolded names of the columns to which a PARTITION clause assigns a value."""
     partition = node.args.get("partition") or target_table(node.this).args.get("partition")
     for each in partition.expressions if partition else ():
         if isinstance(each, exp.EQ):
@@ -87,13 +90,14 @@ def partition_columns(node: exp.Insert) -> Iterator[str]:
 
 
 _SOURCE_ALIAS = "the rows"
-"""The alias of the source query in each INSERT of an INSERT ALL. SQL cannot contain this name without quotes."""
+"""The alias of the source query in the parts of an INSERT ALL. Because of the space, it does not clash with names."""
 
 
 def split_inserts(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.Insert]:
-    """Yield each INSERT as a complete statement with the source and the CTEs; raises UnsupportedSql.
+    """Yield each INSERT of an INSERT into several tables as a complete statement with the source query and the CTEs.
 
-    The statements share these parts of the tree, because hundreds of copies of a long query would cost minutes.
+    The statements share the trees of the source query and the CTEs, because hundreds of copies of a long query would
+    take minutes. Raises UnsupportedSql if the form of the statement is not supported.
     """
     for each in node.expressions:
         insert = each.this if isinstance(each, exp.ConditionalInsert) else each
@@ -114,7 +118,10 @@ def split_inserts(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.I
 
 
 def _source_select(values: exp.Expr | None, source: exp.Expr, conditions: list[exp.Expr]) -> exp.Select:
-    """Return the query for one table of an INSERT ALL: its VALUES name columns of the source."""
+    """Return the query that fills one table of an INSERT ALL.
+
+    values: the VALUES of the INSERT, which name columns of the source; None to insert all columns.
+    """
     rows = values.expressions if isinstance(values, exp.Values) else []
     found = exp.Select(expressions=rows[0].expressions if rows else [exp.Star()])
     alias = exp.TableAlias(this=exp.to_identifier(_SOURCE_ALIAS))
@@ -125,7 +132,10 @@ def _source_select(values: exp.Expr | None, source: exp.Expr, conditions: list[e
 
 
 def _insert_conditions(node: exp.MultitableInserts, insert: exp.Expr, budget: Budget) -> list[exp.Expr]:
-    """Return the conditions for the rows of one INSERT: its own WHEN, or those of all INSERTs for ELSE and FIRST."""
+    """Return the conditions that determine the rows of one INSERT in an INSERT into several tables.
+
+    This is the WHEN condition of the INSERT. For ELSE and FIRST, the conditions of all INSERTs matter.
+    """
     shared = bool(insert.args.get("else_")) or str(node.args.get("kind")).upper() == "FIRST"
     if shared:
         budget.spend_copies(len(node.expressions))

@@ -1,4 +1,4 @@
-"""Find the datasets of a run for the table names in its SQL, or a view over its inputs (rules 13.3 and 13.4)."""
+"""Find the datasets to which the table names in a run's SQL refer, or a view over its inputs (rules 13.3, 13.4)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,17 @@ from headwater.lineage.sql.errors import UnsupportedSql, shorten_name
 from headwater.lineage.sql.relations import TRANSFORMATION_STEP, Origin, Origins, Relation
 
 Parts = tuple[str, ...]
-"""The parts of a name, casefolded: `Lake.gold.db/Revenue` is (lake, gold, revenue)."""
+"""The casefolded parts of a name. For example, the parts of `Lake.gold.db/Revenue` are (lake, gold, revenue)."""
 
 
 class RunTable(Struct, frozen=True):
     """A dataset that a run reads or writes.
 
-    names: all names that events of the run use for it, symlinks included.
-    columns: the columns of its schema, nested ones with dots; empty if no event reports them.
-    is_incomplete: the dataset may have more columns.
-    is_joined: the columns are joined from several lists, so their order is unknown.
+    names: all names that events of the run use for the dataset, including symlinks.
+    columns: the names of the columns in the schema; empty if no event reports them. Names of nested columns contain
+    dots.
+    is_incomplete: whether the dataset may have more columns.
+    is_joined: whether the columns are combined from several lists, so that their order is unknown.
     """
 
     names: tuple[str, ...]
@@ -31,10 +32,10 @@ class RunTable(Struct, frozen=True):
 
 
 class TableResolver:
-    """Finds the dataset that a name in SQL refers to."""
+    """Finds the dataset to which a name in SQL refers."""
 
     def __init__(self, tables: Sequence[RunTable], table_names: Iterable[str] = ()):
-        """table_names: every name of a table in the script."""
+        """tables: the datasets of the run; table_names: all table names in the script."""
         self.tables = tables
         self._table_names = table_names
         self._parts = [[name_parts(name) for name in table.names] for table in tables]
@@ -52,7 +53,7 @@ class TableResolver:
         self._added_names[name_parts(name)] = dataset_index
 
     def unnamed_inputs(self) -> list[int]:
-        """Return the indexes of the inputs that no name in the script refers to. Only a view can read them."""
+        """Return the indexes of the inputs to which no name in the script refers. Only a view can read these inputs."""
         named_suffixes = NameSuffixes()
         for name in self._table_names:
             named_suffixes.add(name_parts(name), 0)
@@ -69,11 +70,17 @@ class TableResolver:
         ]
 
     def find_output(self, name: str) -> int | None:
-        """Return the index of the output that a statement writes, None if the name is not an output of the run."""
+        """Return the index of the output with a name, None if the name does not match an output of the run.
+
+        Raises UnsupportedSql if the name matches several outputs.
+        """
         return _single_match(name, self._outputs.find(name_parts(name)))
 
     def find_dataset(self, name: str) -> int | None:
-        """Return the index of the dataset that a statement reads, inputs before outputs; None if there is none."""
+        """Return the index of the dataset with a name, None if the name does not match a dataset of the run.
+
+        Inputs take precedence over outputs. Raises UnsupportedSql if the name matches several datasets.
+        """
         parts = name_parts(name)
         if (added_index := self._added_names.get(parts)) is not None:
             return added_index
@@ -81,7 +88,7 @@ class TableResolver:
 
 
 def name_parts(name: str) -> Parts:
-    """Split a name at dots and slashes, casefolded. The suffix `.db` of a warehouse folder is removed."""
+    """Split a name at dots and slashes into casefolded parts, without the suffix `.db` of warehouse folders."""
     path_text = re.sub(r"\.db(?=/|$)", "", name.casefold().removeprefix("dbfs:"))
     path = path_text.rpartition("://")[2]
     return tuple(part.strip('`"[]') for part in re.split(r"[./]", path) if part.strip('`"[]'))
@@ -94,10 +101,10 @@ def _single_match(name: str, indexes: tuple[int, ...]) -> int | None:
 
 
 class NameSuffixes:
-    """A trie of names, which starts at their last part.
+    """A trie of names, with the last part of each name at the root.
 
-    Two names match if one of them ends with all parts of the other. Each node stores at most two indexes, because two
-    matches are enough to recognise an ambiguous name.
+    Two names match if one of them ends with all parts of the other. Each list of matches contains at most two indexes,
+    because two matches are enough to recognise an ambiguous name.
     """
 
     def __init__(self) -> None:
@@ -114,7 +121,10 @@ class NameSuffixes:
         _add_index(node.exact_matches, dataset_index)
 
     def find(self, parts: Parts) -> tuple[int, ...]:
-        """Return the indexes of the datasets with the longest common end: none, one, or two if it is ambiguous."""
+        """Return the indexes of the datasets with a matching name; two indexes mean that the name is ambiguous.
+
+        Longer names that end with `parts` take precedence, then the longest name that `parts` ends with.
+        """
         node, found = self._root, list[int]()
         for part in reversed(parts):
             longer = node.children.get(part)
@@ -128,8 +138,9 @@ class NameSuffixes:
 class _Node(NamedTuple):
     """A common end of names.
 
-    children: nodes of longer ends; exact_matches: datasets with exactly this name.
-    suffix_matches: all datasets whose names have this end.
+    children: maps the preceding part of a name to the node of the longer end.
+    exact_matches: the indexes of datasets with exactly this name.
+    suffix_matches: the indexes of datasets with a name that has this end.
     """
 
     children: "dict[str, _Node]"
@@ -143,11 +154,11 @@ def _add_index(indexes: list[int], dataset_index: int) -> None:
 
 
 def hidden_view(tables: TableResolver) -> tuple[Relation, set[int]]:
-    """Return one view over all inputs that the script does not name, and the indexes of those inputs that have columns.
+    """Return a view over all inputs that the script does not name, and the indexes of the inputs with known columns.
 
-    Listeners report the datasets behind a view, but not its definition. So a column of the view is the column of that
-    name if exactly one of these inputs has it. Otherwise reading it raises UnsupportedSql. All unknown names of a
-    script share this view.
+    Listeners report the datasets behind a view, but not its definition. Therefore, a column of the view is the column
+    with the same name in the only input that has such a column. If no or several inputs have such a column, reading the
+    column raises UnsupportedSql. All unknown names of a script share this view.
     """
     owners: dict[str, list[Origin]] = {}
     for dataset_index in tables.unnamed_inputs():

@@ -28,12 +28,12 @@ class UpdateReader:
     """
 
     def __init__(self, reader: QueryReader, script_tables: NamedRelations):
-        """script_tables: the tables that the script creates for itself, by casefolded name."""
+        """script_tables: maps casefolded names to the tables that the script creates for itself."""
         self._reader = reader
         self._script_tables = script_tables
 
     def read_merge(self, node: exp.Merge, target: Relation) -> OutputColumns:
-        """Return the columns of the target after a MERGE; raises UnsupportedSql."""
+        """Return the columns of the target after a MERGE; raises UnsupportedSql if the MERGE is not supported."""
         scope, named_relations = Scope(), self._reader.with_ctes(node, self._script_tables)
         scope.add(node.this.alias_or_name, target)
         self._reader.add_source(node.args["using"], named_relations, scope)
@@ -63,10 +63,10 @@ class UpdateReader:
         return found
 
     def read_update(self, node: exp.Update, table: exp.Expr, target: Relation | None) -> OutputColumns:
-        """Return the columns of a table after an UPDATE; raises UnsupportedSql.
+        """Return the columns of a table after an UPDATE; raises UnsupportedSql if the UPDATE is not supported.
 
-        table: the updated table as the statement writes it; target: its dataset, None for a table that the script
-        creates.
+        table: the updated table in the tree of the statement.
+        target: the dataset to which the table refers, None for a table that the script creates.
         """
         scope, named_relations = Scope(), self._reader.with_ctes(node, self._script_tables)
         if node.args.get("from_"):
@@ -93,7 +93,10 @@ class UpdateReader:
         return found
 
     def read_delete(self, node: exp.Delete, table: exp.Expr, target: Relation) -> OutputColumns:
-        """Return the columns of a table after a DELETE: all come from themselves, filtered by the condition."""
+        """Return the columns of a table after a DELETE: each column comes from itself, filtered by the condition.
+
+        table: the table in the tree of the statement. target: the dataset to which the table refers.
+        """
         scope, named_relations = Scope(), self._reader.with_ctes(node, self._script_tables)
         scope.add(table.alias_or_name, target)
         for each in node.args.get("using") or ():
@@ -118,8 +121,8 @@ class UpdateReader:
     ) -> None:
         """Add the assignments of ON CONFLICT DO UPDATE to the columns that an INSERT writes.
 
-        found: the columns of the INSERT, which this method extends. `excluded` stands for the row that could not be
-        inserted.
+        In these assignments, `excluded` refers to the row that could not be inserted.
+        found: the columns of the INSERT, which this method changes. target: the dataset before the INSERT.
         """
         scope = Scope()
         scope.add(target_table(node.this).alias_or_name, target)
@@ -132,10 +135,10 @@ class UpdateReader:
     def _branch_assignments(
         self, branch: exp.Expr | None, named_relations: NamedRelations, scope: Scope, source: Relation, target: Relation
     ) -> Iterator[tuple[str, Origins]]:
-        """Yield the columns that one branch of a MERGE writes, with their origins.
+        """Yield (name, origins) of the columns that one branch of a MERGE writes.
 
         `INSERT *` and `UPDATE SET *` match the columns of source and target by name. If no event lists the columns of
-        the source, they are those of the target, because the source must have all of them.
+        the source, the columns of the target are used, because the source must have all of them.
         """
         if isinstance(branch, exp.Update) and branch.expressions and not isinstance(branch.expressions[0], exp.Star):
             yield from self._assignments(branch.expressions, named_relations, scope)
@@ -169,7 +172,11 @@ class UpdateReader:
             )
 
     def _add_unchanged_columns(self, found: OutputColumns, target: Relation, updated: set[str]) -> None:
-        """Let each column that the statement does not update come from itself, as Spark's listener reports it."""
+        """Add each column of the target that the statement does not update, with the column itself as its origin.
+
+        Spark's listener reports such columns in the same way.
+        updated: the casefolded names of the updated columns.
+        """
         self._reader.budget.spend_copies(len(target.columns))
         for name, origins in target.columns:
             if name.casefold() not in updated:
@@ -177,7 +184,7 @@ class UpdateReader:
 
 
 def ordered_columns(target: Relation) -> Sequence[str]:
-    """Return the names of an output's columns, in order; raises UnsupportedSql if they or their order are unknown."""
+    """Return the names of an output's columns in order; raises UnsupportedSql if names or order are unknown."""
     if not target.columns:
         raise UnsupportedSql("the SQL has no column list, and no event of the run reports the columns of the output")
     if target.incomplete_datasets:
@@ -188,7 +195,10 @@ def ordered_columns(target: Relation) -> Sequence[str]:
 
 
 def updated_table(node: exp.Update) -> exp.Expr:
-    """Return the table that an UPDATE changes. In T-SQL, the statement may name it by an alias from its FROM clause."""
+    """Return the table that an UPDATE changes.
+
+    In T-SQL, the name after UPDATE may be an alias of a table in the FROM clause.
+    """
     target: exp.Expr = node.this
     from_ = node.args.get("from_")
     tables: Iterable[exp.Table] = from_.find_all(exp.Table) if from_ else ()

@@ -1,4 +1,4 @@
-"""Rule 6.7: find out from the SQL of a run whether it replaces all rows, a part of them, or partitions."""
+"""Rule 6.7: find out from the SQL of a run whether it replaces all rows, a part of the rows, or partitions."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,17 @@ from headwater.lineage.sql.parser import parse_statements
 from headwater.lineage.sql.statements import source_query, table_name, target_table
 
 _SIGN_WORDS = re.compile(r"\b(?:TRUNCATE|DELETE|UPDATE|MERGE|PARTITION|PARTITIONED|REPLACE|EXISTS)\b", re.I)
-"""SQL without these words has none of the signs, so most INSERTs and SELECTs are not parsed here."""
+"""SQL without these words has no signs. Therefore, most INSERTs and SELECTs are not parsed to find signs."""
 
 _PART = re.compile(r"\b(?:DELETE|UPDATE|MERGE|REPLACE\s+WHERE)\b", re.I)
 _PARTITION = re.compile(r"\b(?:PARTITION|PARTITIONED\s+BY)\s*\(", re.I)
 
 
 def find_write_signs(sql: str, dialect: str) -> frozenset[str]:
-    """Return the signs of how SQL writes (`write_kinds`). SQL that cannot be parsed yields only PART and PARTITIONS."""
+    """Return the signs that show how SQL writes its target, as defined in `write_kinds`.
+
+    If the SQL cannot be parsed, only SIGN_PART and SIGN_PARTITIONS are possible results.
+    """
     if not _SIGN_WORDS.search(sql):
         return frozenset()
     try:
@@ -77,7 +80,10 @@ def _create_signs(statement: exp.Create) -> Iterator[str]:
 
 
 def _target_name(statement: exp.Expr) -> str | None:
-    """Return the name of the table that a statement writes, else its text; None if it writes no table."""
+    """Return the casefolded name of the table that a statement writes, None if the statement writes no table.
+
+    If the target has no single name, the result is the text of the statement.
+    """
     if isinstance(statement, exp.TruncateTable):
         tables = statement.expressions
         return tables[0].sql().casefold() if len(tables) == 1 else statement.sql()

@@ -1,4 +1,4 @@
-"""Edges by node in flat arrays of integers: the node at the other end, and the group of edges to it."""
+"""Store the edges at each node in flat arrays of integers: the node at the other end, and the group of edges to it."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -6,13 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 NO_EDGES: "array[int]" = array("I")
 
 EdgeGroup = tuple[int, ...]
-"""The edges of a job between the same two nodes: for each, the number of its transformation and of its edge set."""
+"""The edges of a job between the same two nodes, as a flat tuple.
+
+It contains two numbers for each edge: the number of the transformation and the number of the edge set.
+"""
 
 
 class EdgeGroups:
-    """The groups of a graph by number. Equal groups are stored once, because a job reports the same for many columns.
+    """The groups of edges in a graph. Equal groups are stored once, because a job reports the same for many columns.
 
-    edges: the edges of each group by number; empty for a group that is no longer used.
+    edges: the groups, indexed by group number. A group that is no longer used is empty.
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,7 @@ class EdgeGroups:
         self._uses[number] += 1
 
     def release(self, number: int) -> None:
-        """Count one use less of a group."""
+        """Count one use less of a group, and delete the group after its last use."""
         self._uses[number] -= 1
         if not self._uses[number]:
             del self._numbers[self.edges[number]]
@@ -51,10 +54,10 @@ class EdgeGroups:
 
 
 class Adjacency(dict[int, "array[int]"]):
-    """The edges at each node, in one direction."""
+    """The edges at each node, in one direction. The array of a node contains (far node, group number) pairs."""
 
     def __init__(self, groups: EdgeGroups):
-        """Create an empty adjacency; `groups` is shared by the two directions."""
+        """Create an empty adjacency; groups: the groups of the graph, which both directions share."""
         self._groups = groups
 
     def add(self, node: int, far: int, group: int) -> None:
@@ -73,12 +76,15 @@ class Adjacency(dict[int, "array[int]"]):
                 yield far, transformation, number
 
     def places(self, node: int) -> dict[int, int]:
-        """Return the index of the first group of each far node in the array of a node."""
+        """Map each far node of a node to the index of its first group number in the node's array."""
         fars = self.get(node, NO_EDGES)[::2]
         return {far: 2 * at + 1 for at, far in zip(range(len(fars) - 1, -1, -1), reversed(fars), strict=True)}
 
     def replace(self, nodes: Iterable[int], groups: Mapping[int, int | None]) -> None:
-        """Replace groups at some nodes; a group that maps to None is removed, and one that is not in `groups` stays."""
+        """Replace groups at some nodes.
+
+        groups: maps group numbers to their replacements. None removes a group, and groups without a key stay the same.
+        """
         for node in nodes:
             kept = array("I")
             for far, group in pairs(self[node]):
@@ -95,6 +101,9 @@ class Adjacency(dict[int, "array[int]"]):
 
 
 def pairs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
-    """Yield the numbers two by two: (node, group) of an array of edges, (transformation, edge set) of a group."""
+    """Split a flat sequence into pairs.
+
+    The pairs of a node's array are (far node, group number). The pairs of a group are (transformation, edge set).
+    """
     each = iter(numbers)
     return zip(each, each, strict=True)

@@ -1,4 +1,4 @@
-"""Rule 8.4: find columns that still contain rows with clear values, and when these were written."""
+"""Rule 8.4: find columns that still contain rows with clear values, and the times when these values were written."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,10 +11,11 @@ from headwater.lineage.traversal.frontier import Hit
 
 
 class Writes(NamedTuple):
-    """Functions for the times of writes, in microseconds.
+    """Functions that return the times of writes, in microseconds.
 
-    seen: returns when runs first and last reported an edge set.
-    rows_until: returns when the rows of a write to a dataset were gone, `MAX_TIME_US` if they still exist.
+    seen: returns the times at which runs first and last reported an edge set.
+    rows_until: takes a dataset and the time of a write. Returns the time when the written rows were gone, or
+    `MAX_TIME_US` if they may still exist.
     """
 
     seen: Callable[[int], tuple[int, int]]
@@ -24,9 +25,9 @@ class Writes(NamedTuple):
 class ClearRows(NamedTuple):
     """Clear values that runs wrote into a column.
 
-    wrote_us: the latest time at which one of the runs may have written them.
-    until_us: the time when they were gone, `MAX_TIME_US` if they still exist.
-    hit: the edge by which they were written.
+    wrote_us: the latest time (us) at which one of the runs may have written the values.
+    until_us: the time (us) when the values were gone, `MAX_TIME_US` if they may still exist.
+    hit: the edge over which the values were written.
     """
 
     wrote_us: int
@@ -35,15 +36,16 @@ class ClearRows(NamedTuple):
 
     @property
     def are_there(self) -> bool:
-        """Whether the values still exist: no whole rewrite has replaced them, and the dataset still keeps them."""
+        """Whether the values may still exist: no whole rewrite replaced them, and their retention has not expired."""
         return self.until_us == MAX_TIME_US
 
 
 def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int, ClearRows]:
-    """Return the clear values in each column that were written from columns with clear values at that time.
+    """Map nodes to the clear values that runs wrote into them from columns with clear values.
 
-    A column that a whole rewrite replaced may have been copied before, so it is followed until the end of the rewrite.
-    clear: nodes that contain clear values by the newest executions; they are not part of the result.
+    The source must have had clear values at the time of the write. If a whole rewrite replaced the rows of a column,
+    the column may have been copied before the rewrite, so its edges are followed up to the end of the rewrite.
+    clear: nodes with clear values according to the newest executions. They are not part of the result.
     """
     found: dict[int, ClearRows] = {}
     todo = list(clear)
@@ -79,9 +81,10 @@ def _tie_breaker(graph: Graph, hit: Hit) -> tuple[object, ...]:
 
 
 def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """Return the DIRECT edges of observed runs from a column that do not mask, by target.
+    """Return the DIRECT edges without a mask that observed runs report from a column.
 
-    but: targets that are left out.
+    The result maps each target to the (transformation, edge set) pairs of its edges.
+    but: targets that are not part of the result.
     """
     found = defaultdict[int, list[tuple[int, int]]](list)
     for target, transformation, number in graph.out.edges(source):

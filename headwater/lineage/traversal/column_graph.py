@@ -1,8 +1,9 @@
-"""The graph that questions walk: columns as integers, edges in flat arrays, each with the edge set it belongs to.
+"""The graph that questions walk: columns are integers, and edges are entries in flat arrays.
 
-An edge set is what one or more runs of a job report about one dataset. The views of the graph (current, all, seen
-since) are masks over edge sets, so all views walk the same arrays. The edges of one job between the same two columns
-share an entry, because the executions of a year report much the same. An entry takes 8 bytes in each direction.
+An edge set contains the lineage that one or more runs of a job report about one dataset. Each edge belongs to an edge
+set. The views of the graph (current, all, seen since) are masks over edge sets, so all views walk the same arrays. The
+edges of one job between the same two columns share an entry, because the executions of a job usually report the same
+edges. An entry takes 8 bytes in each direction.
 """
 
 from array import array
@@ -19,36 +20,50 @@ _NO_TRANSFORMATION = Transformation(is_direct=False, is_masked=False, subtype=No
 
 
 class ColumnNode(NamedTuple):
-    """A node: a column by its key, or (key None) the hub that all dataset-wide edges of one edge set share."""
+    """A node of the graph: a column, or the hub that all dataset-wide edges of one edge set share.
+
+    dataset: the number of the dataset; negative for a hub.
+    key: the key of the column; None for a hub.
+    """
 
     dataset: int
     key: str | None
 
 
 class Graph:
-    """Nodes, edges and edge sets. The other modules of this package answer questions about them.
+    """Nodes, edges and edge sets. The other modules of this package answer questions about this data.
 
-    names: the datasets by number; generations: the numbers of a name's generations.
-    columns: the columns by node. dataset_of and keys contain the same as flat lists, which searches read for each edge.
-    nested: the datasets with a column that may be nested in another one.
-    sets: (job output, lineage) of each edge set by number.
-    explained, accounted: as in `edge_sets.EdgeSet`, by edge set.
-    fed_by: the edge sets that write a dataset; feeds: those that read it; of_job: those of a job.
-    mentions: the dataset of each edge set that only mentions it, such as a DatasetEvent without lineage; mentioned: the
-    inverse.
-    possibly_open: edge sets that may leave open which columns they read or what they make of them.
+    Datasets, nodes, transformations and edge sets are represented by numbers. An attempt is an edge set of a run that
+    did not complete.
+
+    names: the datasets, indexed by dataset number.
+    generations: maps names without generations to the dataset numbers of their generations.
+    columns: the columns, indexed by node. `dataset_of` and `keys` contain the same data as flat, faster lists.
+    nested: the datasets with a column that may be nested in another column.
+    transformations: the transformations, indexed by transformation number.
+    out, into: the edges from each node and the edges into each node; `groups` stores their edge groups.
+    sets: maps edge sets to (job output, lineage).
+    explained: maps edge sets to their opaque inputs that other runs cover, as in `edge_sets.EdgeSet`.
+    accounted: maps edge sets to the explained inputs for which another run also shows the sources of the output.
+    fed_by: maps datasets to the edge sets that write them; attempts are excluded.
+    feeds: maps datasets to the edge sets that read them; attempts are excluded.
+    of_job: maps job keys to the edge sets of the job; attempts are excluded.
+    mentions: maps edge sets that only mention a dataset to this dataset. An example is a DatasetEvent without lineage.
+    mentioned: maps datasets to the edge sets that only mention them.
+    possibly_open: edge sets that may not report exactly which columns they read or how they use these columns.
     read_only: edge sets of runs that report neither an output nor a job as target.
     unsourced: edge sets of writers that report no input.
-    feeding: edge sets of reports that a dataset feeds a job, without an output (rule 4.13).
+    feeding: edge sets that report that a dataset feeds a job, without an output (rule 4.13).
     declared: edge sets of JobEvents with column lineage.
-    explained_by_job: the inputs that the job's JobEvent in force explains (rule 4.7), by edge set.
-    accounted_by_job: edge sets whose unaccounted columns this JobEvent accounts for.
-    attempted: edge sets of runs that did not complete, which have no edges here; attempts_by_source: those that read a
-    dataset; attempts_by_output: those that write it.
-    named: by node, the edge sets that name the column without an edge in this graph.
-    with_source_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: `through`,
-    the datasets that these jobs read, and `unfollowed`, the edge sets with a job whose newest executions report no
-    dataset.
+    explained_by_job: maps edge sets to the inputs that the JobEvent in force of their job explains (rule 4.7).
+    accounted_by_job: edge sets with unaccounted columns for which this JobEvent accounts.
+    attempted: the attempts. Their edges are not part of the graph.
+    attempts_by_source: maps datasets to the attempts that read them.
+    attempts_by_output: maps datasets to the attempts that write them.
+    named: maps nodes to the edge sets that name the column without an edge in this graph.
+    with_source_jobs: edge sets that name jobs as sources (rule 4.12).
+    through: maps these edge sets to the datasets that their source jobs read; set by `follow`.
+    unfollowed: edge sets with a source job that reports no dataset in its newest executions; set by `follow`.
     """
 
     def __init__(self) -> None:
@@ -96,34 +111,34 @@ class Graph:
         return self._dataset_ids.get(name)
 
     def uses(self, name: Name) -> bool:
-        """Tell whether an edge set mentions any generation of a dataset; attempts do not count."""
+        """Tell whether an edge set mentions any generation of a dataset; attempts are ignored."""
         return any(map(self.has_lineage, self.generations.get(name, ())))
 
     def mentions_any(self, name: Name) -> bool:
-        """Tell whether an edge set, possibly of an attempt, mentions a dataset or names a column of it."""
+        """Tell whether an edge set or an attempt mentions a dataset or names a column of the dataset."""
         every = self.generations.get(name, ())
         return any(map(self.is_used, every)) or any(self.nodes_of(each) for each in every)
 
     def is_used(self, dataset: int) -> bool:
-        """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""
+        """Tell whether an edge set or an attempt mentions this generation of a dataset."""
         return self.has_lineage(dataset) or bool(
             self.attempts_by_source.get(dataset) or self.attempts_by_output.get(dataset)
         )
 
     def has_lineage(self, dataset: int) -> bool:
-        """Tell whether an edge set mentions this generation of a dataset; attempts do not count."""
+        """Tell whether an edge set mentions this generation of a dataset; attempts are ignored."""
         return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
 
     def node(self, dataset: int, key: str) -> int | None:
-        """Return the node of a column, None if it has none yet."""
+        """Return the node of a column, None if the graph has no node for the column yet."""
         return self._nodes[dataset].get(key)
 
     def get_or_add_node(self, dataset: int, key: str) -> int:
-        """Return the node of a column. It is created if necessary, for example for a tagged column without an edge."""
+        """Return the node of a column. A missing node is created, for example for a tagged column without an edge."""
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the nodes of the columns of a dataset that lineage names, without those that only questions name."""
+        """Return the nodes of the columns of a dataset that lineage names; nodes created for questions are excluded."""
         return [node for node in self._nodes[dataset].values() if self.is_in_lineage(node)]
 
     def is_in_lineage(self, node: int) -> bool:
@@ -140,7 +155,10 @@ class Graph:
         return name in self.sets[number][1].opaque_inputs or any(True for _ in self._doubts_about(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
-        """Return the columns to which an edge set has edges from a name that may mean `source` (rule 4.10)."""
+        """Return the keys of the columns that an edge set fills from an ambiguous name that may refer to `source`.
+
+        Rule 4.10 defines ambiguous names.
+        """
         name = self.names[source]
         if self.is_accounted(number, name):
             return set()
@@ -148,7 +166,7 @@ class Graph:
         return {key for doubt in self._doubts_about(number, name) for key in lineage.direct_targets_of(doubt.source)}
 
     def doubts(self, number: int) -> list[AmbiguousName]:
-        """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
+        """Return the ambiguous names of an edge set, except names that other lineage uses for datasets (rule 4.10d)."""
         ambiguous_names = self.sets[number][1].ambiguous_names
         return [
             doubt
@@ -190,7 +208,7 @@ class Graph:
         return self._leaves_open(number, source, self.is_accounted)
 
     def is_accounted(self, number: int, name: Name) -> bool:
-        """Tell whether other runs or a declaration show what the output of an edge set contains of a dataset."""
+        """Tell whether other runs or a declaration show which values of a dataset an edge set's output contains."""
         return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
 
     def _is_explained(self, number: int, name: Name) -> bool:
@@ -205,7 +223,7 @@ class Graph:
         return (name in lineage.source_datasets or name in lineage.other_inputs) and not is_told(number, name)
 
     def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
-        """Set the attributes `through` and `unfollowed` for edge sets that name jobs as sources (rule 4.12)."""
+        """Set the attributes `through` and `unfollowed`, which describe edge sets with source jobs (rule 4.12)."""
         self.through, self.unfollowed = through, unfollowed
         self._readers_through = {}
         for number, names in through.items():
@@ -223,26 +241,26 @@ class Graph:
         return found | (through & self.attempted) if through else found
 
     def may_write_anything(self, number: int) -> bool:
-        """Tell whether an `unfollowed` edge set may write anything into its output or into some of its columns."""
+        """Tell whether an `unfollowed` edge set may write any value into some or all columns of its output."""
         lineage = self.sets[number][1]
         return not lineage.has_column_lineage or (
             bool(lineage.unaccounted_columns) and number not in self.accounted_by_job
         )
 
     def _is_through(self, number: int, name: Name) -> bool:
-        """Tell whether a job that feeds an edge set reads a dataset, unless a declaration explains it."""
+        """Tell whether a source job of an edge set reads a dataset that no declaration explains."""
         return name in self.through.get(number, ()) and name not in self.explained_by_job.get(number, ())
 
     def may_use(self, number: int, source: int) -> bool:
-        """Tell whether an attempt that reads `source` may have used any of its columns."""
+        """Tell whether an attempt that reads `source` may have used any column of `source`."""
         return self._leaves_attempt_open(number, self.names[source], self.explained[number])
 
     def may_have_written(self, number: int, source: int) -> bool:
-        """Tell whether an attempt that reads `source` may have written any of its columns to the output."""
+        """Tell whether an attempt that reads `source` may have written any column of `source` to its output."""
         return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
 
     def feeds_a_job(self, number: int, source: int) -> bool:
-        """Tell whether an edge set without an output reports that `source` feeds a job, also through another job."""
+        """Tell whether an edge set without an output reports that `source` feeds a job, directly or through a job."""
         lineage, name = self.sets[number][1], self.names[source]
         return bool(lineage.job_feeds) and (name in lineage.opaque_inputs or name in self.through.get(number, ()))
 
@@ -250,9 +268,9 @@ class Graph:
         return name not in ambiguous_names or name in self.through.get(number, ())
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
-        """Return the attempts that report the same as an edge set of their job and output that counts (rule 6.10).
+        """Return the attempts for which a counted edge set of the same job and output reports the same (rule 6.10).
 
-        counts: returns whether the edge set with this number counts.
+        counts: returns whether the edge set with a number counts.
         """
         return {number for number in self.attempted if self._is_proven(number, counts)}
 
@@ -286,9 +304,10 @@ class Graph:
     ) -> None:
         """Add an edge set.
 
-        number: chosen by the caller; small numbers save memory, because masks are as long as the largest number.
-        explained, accounted: as in `edge_sets.EdgeSet`.
-        later: leave its edges to the next `connect`, which is cheaper for many edge sets.
+        number: the number of the edge set. Small numbers save memory, because masks are as long as the largest number.
+        explained: the opaque inputs that other runs cover.
+        accounted: the explained inputs for which another run also shows the sources of the output.
+        later: whether to leave the edges to the next call of `connect`, which is cheaper for many edge sets.
         """
         if lineage.output is not None and not job_output.has_job and not lineage.has_sources:
             self.mentions[number] = self._dataset_id(lineage.output)
@@ -325,7 +344,7 @@ class Graph:
         self._add_names(number, lineage)
 
     def connect(self) -> None:
-        """Add the edges of the edge sets that were put with `later`."""
+        """Add the edges of the edge sets that `put` added with `later`."""
         unconnected, self._unconnected = self._unconnected, {}
         for (output, job), numbers in unconnected.items():
             if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
@@ -334,7 +353,7 @@ class Graph:
                 self._merge_edges(output, numbers)
 
     def _add_new_edges(self, output: int, numbers: Sequence[int]) -> None:
-        """Add the edges of all edge sets of a job and output."""
+        """Add the edges of all edge sets of a job and output, if none of these edge sets has edges yet."""
         out, into, groups = self.out, self.into, self.groups
         if len(numbers) > 1:
             for (source, target), edges in self._groups_by_ends(output, numbers).items():
@@ -353,7 +372,7 @@ class Graph:
             into.add(target, source, group)
 
     def _merge_edges(self, output: int, numbers: Sequence[int]) -> None:
-        """Add the edges of edge sets to those that the same job and output already has."""
+        """Add the edges of edge sets to the existing edges of the same job and output."""
         by_ends = self._groups_by_ends(output, numbers)
         onward = {source: self.out.places(source) for source, _ in by_ends}
         back = {target: self.into.places(target) for _, target in by_ends}
@@ -401,7 +420,7 @@ class Graph:
         for mention in lineage.column_mentions:
             dataset = self._dataset_id(mention.dataset)
             yield from (self._node(dataset, key) for key in mention.columns)
-        if lineage.attempt_state and lineage.output is not None:  # its edges only name columns
+        if lineage.attempt_state and lineage.output is not None:  # the edges of an attempt only name columns
             output = self._dataset_id(lineage.output)
             for edge in lineage.edges:
                 yield self._node(self._dataset_id(edge.source), edge.column)
@@ -440,7 +459,10 @@ class Graph:
             self.feeds[self._dataset_id(name)].discard(number)
 
     def _attempt_indexes(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
-        """Yield (index, datasets) for `attempts_by_source` and `attempts_by_output`."""
+        """Yield (index, datasets) for the indexes `attempts_by_source` and `attempts_by_output`.
+
+        The datasets are the keys under which an index stores an attempt with this lineage.
+        """
         yield self.attempts_by_source, set(map(self._dataset_id, lineage.read_datasets))
         yield self.attempts_by_output, set() if lineage.output is None else {self._dataset_id(lineage.output)}
 

@@ -27,17 +27,19 @@ UNUSED = "every reader reports its columns, and none reads this one"
 
 
 class VerdictSubject(NamedTuple):
-    """The dataset whose columns are judged.
+    """The dataset for which verdicts about columns are determined.
 
-    numbers: its generations in the graph, the newest first; empty if no job that counts mentions it.
-    newest: the number of the newest generation; None if no job that counts mentions that generation.
-    columns: its columns (rule 12.7).
-    consumers: column key (None for the whole dataset) → the consumers that the consumers file declares.
-    ever_read: some job has read the dataset and written another one, at any time.
-    locations: the dataset and the other locations of its names; if there are others, a reader must count and write
-    something else (rule 9.2).
-    strict: a batch job that reads the dataset and writes nothing makes its columns unknown (rule 9.4).
-    removed_before: the day before which events were removed before the index read them (rule 1.14).
+    numbers: the dataset numbers of its generations, the newest first; empty if no job that counts mentions the dataset.
+    newest: the number of the newest generation; None if no job that counts mentions this generation.
+    columns: the columns of the dataset (rule 12.7).
+    consumers: maps column keys to the consumers that the consumers file declares. The key None stands for the whole
+    dataset.
+    ever_read: whether any job has ever read the dataset to write another dataset.
+    strict: whether columns become unknown if a batch job reads the dataset and writes nothing (rule 9.4).
+    removed_before: the day before which events are missing, because they were removed before the index read them (rule
+    1.14); None if no events are missing.
+    locations: the dataset and the other locations of its names. If there are others, `ever_read` is not enough: a
+    reader that counts must write a dataset at none of these locations (rule 9.2).
     """
 
     numbers: Sequence[int]
@@ -51,14 +53,16 @@ class VerdictSubject(NamedTuple):
 
 
 class ColumnVerdict(NamedTuple):
-    """The verdict about a column, with the readers that lead to it (`edge_sets` and `consumers`).
+    """The verdict about a column.
 
-    recreated: all users of the column read an older generation of the dataset.
-    shown: edge sets of batch jobs that read the dataset and write nothing.
-    earlier: only earlier executions use the column.
+    key: the key of the column. reason: the explanation of the verdict.
+    edge_sets, consumers: the edge sets of readers and the declared consumers that cause the verdict.
+    recreated: whether all users of the column read an older generation of the dataset.
+    shown: the edge sets of batch jobs that read the dataset and write nothing.
+    earlier: whether only earlier executions use the column.
     ever: all edge sets that have ever used the column.
     readers: all edge sets that have ever read the dataset.
-    presumed: only jobs that are presumed retired use the column (rule 6.12).
+    presumed: whether only jobs that are presumed retired use the column (rule 6.12).
     """
 
     key: str
@@ -82,11 +86,14 @@ def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges
 _IDENTITY = "IDENTITY"
 
 _Uses = dict[str, dict[int, bool]]
-"""By column, the edge sets in which it feeds another column, and whether it does so in the newest generation."""
+"""Maps column keys to the edge sets in which the column feeds another column.
+
+The value of each edge set is True if this is the case in the newest generation of the dataset.
+"""
 
 
 class _ColumnMatcher:
-    """Matches column names in edges with the judged columns, by the case and nesting rules of one generation."""
+    """Matches column names in edges with the columns that get verdicts, by the case and nesting rules of a schema."""
 
     def __init__(self, columns: Columns, asked: Iterable[str]):
         self._columns = columns
@@ -99,16 +106,16 @@ class _ColumnMatcher:
                 self._within.setdefault(parent, []).append(key)
 
     def same(self, read: str) -> Sequence[str]:
-        """Return the judged columns that may be the column that is read."""
+        """Return the columns with verdicts that may be the column `read`."""
         return self._same.get(self._columns.key(read), ())
 
     def around(self, read: str) -> Sequence[str]:
-        """Return the judged columns that the column that is read is nested in."""
+        """Return the columns with verdicts that contain the column `read`, which is nested in them."""
         above = parent_keys(self._columns.key(read), self._columns.top_level)
         return [key for parent in above for key in self._same.get(parent, ())]
 
     def within(self, read: str) -> Sequence[str]:
-        """Return the judged columns that are nested in the column that is read."""
+        """Return the columns with verdicts that are nested in the column `read`."""
         return self._within.get(self._columns.key(read), ())
 
 
@@ -194,7 +201,7 @@ class _VerdictRules:
         return ColumnVerdict(key, "unused", UNUSED, self._current_readers, (), shown=self._shown)
 
     def _collect_uses(self, dataset: int) -> None:
-        """Collect the edge sets in which columns of a generation feed others, by judged column."""
+        """Collect, for each column with a verdict, the edge sets in which it feeds other columns in a generation."""
         subject, newest = self._subject, dataset == self._subject.newest
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
         spellings = [_ColumnMatcher(columns, subject.columns.by_key) for columns in spelt]
@@ -227,20 +234,23 @@ class _VerdictRules:
                 yield number
 
     def _is_copy(self, transformation: int) -> bool:
-        """Tell whether a transformation copies a column unchanged, with everything that is nested in it."""
+        """Tell whether a transformation copies a column unchanged, including all columns nested in it."""
         found = self._graph.transformations[transformation]
         return found.is_direct and found.subtype == _IDENTITY
 
     def _leads_to_other_column(self, far: int, node: int) -> bool:
-        """Tell whether an edge leads to another column, directly or over the hub of dataset-wide edges."""
+        """Tell whether an edge from `node` to `far` leads to another column than `node`.
+
+        The node `far` is a column, or the hub of dataset-wide edges, which leads to columns.
+        """
         if self._graph.dataset_of[far] >= 0:
             return far != node
         return any(each != node for each, _, _ in self._graph.out.edges(far))
 
     def _reaches_other_column(self, far: int, node: int, *, anywhere: bool) -> bool:
-        """Tell whether an edge leads to another column of a dataset that exists or leads on to one that exists.
+        """Tell whether an edge from `node` to `far` leads to a column in or upstream of a dataset that exists.
 
-        anywhere: columns of dropped datasets that lead no further count, too.
+        anywhere: whether columns of dropped datasets count even if no existing dataset is downstream of them.
         """
         dataset_of = self._graph.dataset_of
         if dataset_of[far] >= 0:
@@ -277,17 +287,17 @@ class _VerdictRules:
         ]
 
     def _reaches_existing_output(self, number: int) -> bool:
-        """Tell whether an edge set has no output, or one that exists or leads on to a dataset that exists."""
+        """Tell whether an edge set has no output, or an output that exists or has an existing dataset downstream."""
         output = self._output_dataset(number)
         return output is None or self._reaches_existing_dataset(output)
 
     def _feeds_others(self, readers: Iterable[int]) -> bool:
-        """Tell whether a reader writes a dataset that is no location of the judged names."""
+        """Tell whether a reader writes a dataset at none of the locations of the subject's names."""
         outputs = (self._graph.sets[number][1].output for number in readers)
         return any(output is not None and output.plain not in self._subject.locations for output in outputs)
 
     def _is_certainly_opaque(self, number: int, dataset: int) -> bool:
-        """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""
+        """Tell whether a dataset is an opaque input of an edge set, not only due to an ambiguous name (rule 4.10)."""
         name = self._graph.names[dataset]
         return name in self._graph.sets[number][1].opaque_inputs or name in self._graph.through.get(number, ())
 

@@ -1,4 +1,7 @@
-"""Choose the edges that walks follow: one of all edges between the same two columns, cached for each group of edges."""
+"""Choose the edges that walks follow.
+
+Of all edges between the same two columns, a walk follows only one. The choice is cached for each group of edges.
+"""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -11,7 +14,7 @@ from headwater.lineage.traversal.adjacency import NO_EDGES, EdgeGroup, pairs
 from headwater.lineage.traversal.column_graph import Graph
 
 MOST_BYTES = 48 << 20
-"""The approximate size of the cached edges of one snapshot at which the cache is cleared."""
+"""The approximate size of the cached edges of one snapshot, in bytes, above which the cache is cleared."""
 
 _NODE_BYTES = 240
 _EDGE_BYTES = 12
@@ -22,24 +25,26 @@ _FIRST_UNION = 1 << 31
 _NEWEST_AGE = -(1 << 62)
 
 Edge = tuple[int, int]
-"""The numbers of the transformation and of the edge set."""
+"""(transformation number, edge set number)."""
 
 FarEdge = tuple[int, int, int]
-"""The node at the other end, and the numbers of the transformation and of the edge set."""
+"""(node at the other end, transformation number, edge set number)."""
 
 Rank = tuple[int, bool, bool, bool, Name, str, str]
-"""The sort key of edges between the same two columns; the smallest one is chosen.
+"""The sort key of edges between the same two columns; the edge with the smallest key is chosen.
 
-Newest executions come first, then the earlier execution that ended last. Among edges of the same age, jobs that are
-presumed retired come last. Then DIRECT comes before INDIRECT, and clear before masked; names break ties.
+Edges of newest executions come first, then the edges of the earlier execution that ended last. Among edges of the same
+age, edges of jobs that are presumed retired come last. Then DIRECT edges come before INDIRECT edges, and edges without
+a mask before edges with a mask. Names break ties.
 """
 
 
 class NodeEdges(NamedTuple):
-    """The edges at a node, as (far node, group) pairs like in `Adjacency`.
+    """The edges at a node, as (far node, group number) pairs like in `Adjacency`.
 
-    plain: edges between datasets without nested columns, one group for each far node.
-    special: all other edges: those of datasets that may have nested columns, and those to hubs of dataset-wide edges.
+    plain: the edges between datasets without nested columns, one group for each far node.
+    special: the other edges. They start or end at datasets that may have nested columns, or at hubs of dataset-wide
+    edges.
     """
 
     plain: "array[int]"
@@ -47,13 +52,13 @@ class NodeEdges(NamedTuple):
 
 
 class EdgeStore:
-    """Cache of the edges at each node, divided into plain and special ones, for all views of one snapshot.
+    """A cache of the plain and special edges at each node, for all views of one snapshot.
 
-    age: increases each time the cache is cleared.
+    age: the number of times that the cache was cleared.
     """
 
     def __init__(self, graph: Graph):
-        """graph: must not change any more, except for nodes of columns that questions name."""
+        """graph: the graph, which must not change afterwards, except for new nodes of columns that questions name."""
         self.graph = graph
         self.age = 0
         self._directions = (graph.into, graph.out)
@@ -64,9 +69,9 @@ class EdgeStore:
         self._nested = len(graph.nested)
 
     def at(self, node: int, *, forward: bool) -> NodeEdges | None:
-        """Return the edges at a node, None without any.
+        """Return the edges at a node, None if the node has no edges.
 
-        If a question has named a nested column of a further dataset, the cache is cleared first.
+        If a question added a node for a nested column to a dataset without such columns, the cache is cleared first.
         """
         if len(self.graph.nested) != self._nested:
             self._nested = len(self.graph.nested)
@@ -82,15 +87,15 @@ class EdgeStore:
         return found
 
     def group(self, number: int) -> EdgeGroup:
-        """Return the edges of a group, also of one that `at` created."""
+        """Return the edges of a group by its number. The group belongs to the graph, or `at` created it."""
         return self.graph.groups.edges[number] if number < _FIRST_UNION else self._union_groups[number]
 
     def weigh(self, size_bytes: int) -> None:
-        """Count bytes that are cached for a snapshot. Above the limit, the next walk clears the cache."""
+        """Add to the count of cached bytes. If the count exceeds `MOST_BYTES`, the next walk clears the cache."""
         self._bytes += size_bytes
 
     def begin(self) -> int:
-        """Clear the cache if it is too large, and return its age. Each walk calls this first."""
+        """Clear the cache if it is too large, and return its age. Each walk calls this method first."""
         if self._bytes > MOST_BYTES:
             self._clear()
         return self.age
@@ -132,7 +137,12 @@ class EdgeStore:
 
 
 class EdgeOrder(NamedTuple):
-    """The order by which one of several edges is chosen; newest, last_us, presumed: as in `CountedEdges`."""
+    """The order in which edges between the same two columns are preferred.
+
+    newest: a mask with 1 for each edge set of a newest execution; empty if earlier executions do not count.
+    last_us: the times at which runs last reported each edge set, indexed by edge set.
+    presumed: the edge sets of jobs that are presumed retired.
+    """
 
     graph: Graph
     newest: bytes
@@ -150,7 +160,7 @@ class EdgeOrder(NamedTuple):
         )  # fmt: skip
 
     def first(self, edges: Sequence[Edge]) -> Edge:
-        """Return the edge to follow. In most cases its age decides, which is cheaper than the whole rank."""
+        """Return the edge with the smallest rank. In most cases, comparing ages is enough, which is cheaper."""
         newest = self.newest
         candidates = [edge for edge in edges if edge[1] >= len(newest) or newest[edge[1]]]
         if not candidates:
@@ -162,22 +172,26 @@ class EdgeOrder(NamedTuple):
         return self.rank(*edge), *edge
 
     def _age(self, number: int) -> int:
-        """Return the smallest value for a newest execution; of earlier ones, the last to end has the smallest value."""
+        """Return the sort key of an edge set's age, which is smallest for newest executions.
+
+        Among earlier executions, the execution that ended last has the smallest key.
+        """
         if number >= len(self.newest) or self.newest[number]:
             return _NEWEST_AGE
         return -self.last_us[number]
 
 
 class Choices(dict[int, Edge | tuple[()]]):
-    """The edge to follow of each group: the first by rank of those that count, or () if none counts.
+    """Maps group numbers to the edge to follow: the counted edge with the smallest rank, or () if no edge counts.
 
-    A group is found at many nodes, so the choice is cached.
+    The choices are cached, because the same group occurs at many nodes.
     """
 
     def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes):
         """Start without choices.
 
-        counts: 1 for each edge set that counts; allowed: 1 for each transformation that the walk may follow.
+        counts: a mask with 1 for each edge set that counts.
+        allowed: a mask with 1 for each transformation that the walk may follow.
         """
         self._store, self._order, self._counted_mask, self._allowed = store, order, counts, allowed
 
@@ -188,7 +202,10 @@ class Choices(dict[int, Edge | tuple[()]]):
         return found
 
     def _only_newest_edge(self, edges: EdgeGroup) -> Edge | None:
-        """Return the edge of the only newest execution in a group, which ranks first; None if this does not decide."""
+        """Return the edge of the newest execution in a group, because it has the smallest rank.
+
+        Returns None if the group has no or several edges of newest executions, or if a walk may not follow this edge.
+        """
         numbers, newest = edges[1::2], self._order.newest
         if not newest:
             return None
@@ -203,16 +220,19 @@ class Choices(dict[int, Edge | tuple[()]]):
         return every[0] if len(every) == 1 else self._order.first(every) if every else ()
 
     def counted(self, group: int) -> list[Edge]:
-        """Return the edges of a group that count."""
+        """Return the edges of a group that count and have an allowed transformation."""
         counts, allowed = self._counted_mask, self._allowed
         return [edge for edge in pairs(self._store.group(group)) if counts[edge[1]] and allowed[edge[0]]]
 
 
 class FollowedEdges:
-    """The edges that walks in one direction follow: edges of edge sets that count, with allowed transformations."""
+    """The edges that walks in one direction follow: counted edges with allowed transformations.
+
+    at: a function that returns the edges at a node, None without edges.
+    """
 
     def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
-        """Share the caches of `store` and `choices`. The attribute `at` returns the edges at a node, else None."""
+        """Use the shared caches `store` and `choices`; forward: whether to follow edges from source to target."""
         self.age = store.age
         self.choices = choices
         self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
@@ -220,7 +240,7 @@ class FollowedEdges:
         self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
 
     def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
-        """Return the special edges at a node that count, in the order of rank."""
+        """Return the special edges among the edges at a node that count, sorted by rank."""
         kept = self._special.get(node)
         if kept is not None and kept[0] is edges:
             return kept[1]
@@ -231,7 +251,7 @@ class FollowedEdges:
         return every
 
     def sources(self, node: int) -> Iterator[int]:
-        """Yield the columns at the other ends of the edges at a node, also over the hub of dataset-wide edges."""
+        """Yield the columns at the other ends of the edges at a node, passing through hubs of dataset-wide edges."""
         edges, choices, dataset_of = self.at(node), self.choices, self._store.graph.dataset_of
         if edges is None:
             return

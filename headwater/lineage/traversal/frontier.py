@@ -1,4 +1,4 @@
-"""A breadth-first search over the edges that count, one distance at a time."""
+"""A breadth-first search over the edges that count, which advances by one edge at a time."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,20 +11,20 @@ from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import FarEdge, FollowedEdges, Rank
 
 _REACHED_AGAIN = 3
-"""The kind of a step to a column that is reached now and was a result before, as a struct around another column."""
+"""The kind of a step to a column that is reached now, but was already a result as a struct around another column."""
 
 Step = tuple[int, int, int, int, int]
-"""(node, previous node, transformation number, edge set, kind), with the kinds of `nesting`."""
+"""(node, previous node, transformation number, edge set, kind). The kinds are defined here and in `nesting`."""
 
 
 class Hit(NamedTuple):
-    """A reached column, with its distance and the edge that led to it.
+    """A column that a search reached, with its distance in edges and the last edge on the way.
 
-    parent: the previous node.
-    masked: every path to it masks.
-    recreated: every path to it contains a reader of another generation.
-    earlier: every path to it contains an edge that only earlier executions report.
-    presumed: every path to it contains an edge that only jobs presumed retired report.
+    node: the reached column. parent: the previous node. transformation, edge_set: the numbers of the edge between them.
+    masked: whether every path to the column masks.
+    recreated: whether every path to the column contains a reader of another generation.
+    earlier: whether every path to the column contains an edge that only earlier executions report.
+    presumed: whether every path to the column contains an edge that only jobs presumed retired report.
     """
 
     node: int
@@ -41,8 +41,12 @@ class Hit(NamedTuple):
 class FrontierSearch:
     """A breadth-first search that advances by one edge at a time. It also passes through dropped datasets.
 
-    frontier: the nodes that it reached last; reached: all nodes so far; distance: the number of edges so far.
-    reread: some node was reached over a reader of another generation.
+    starts: the nodes at which the search began.
+    frontier: the nodes that the last step reached.
+    reached: all nodes reached so far.
+    distance: the number of edges from the starts to the frontier.
+    reread: whether a reader of another generation led to at least one node.
+    unsettled: steps that may lead to a column but were not followed, because `follow_possible` is False.
     """
 
     def __init__(
@@ -59,10 +63,12 @@ class FrontierSearch:
     ):
         """Begin at `starts` and at their counterparts at other locations of moved names (rule 10.11).
 
-        allowed: 1 for each transformation that the search may follow.
-        readers: also follow current readers of other generations (rule 7.4).
-        follow_possible: follow steps that only may lead to a column (`POSSIBLE`); otherwise `unsettled` collects them.
-        returns: a start can be reached, too.
+        forward: True to follow edges from source to target, False for the opposite direction.
+        allowed: a mask with 1 for each transformation that the search may follow.
+        readers: whether to follow current readers of other generations, too (rule 7.4).
+        follow_possible: whether to follow steps that are not certain to lead to a column (`POSSIBLE`). If False, the
+        attribute `unsettled` collects these steps.
+        returns: whether the search can reach a start again.
         """
         self.starts = counted.moved_on(starts, forward=forward)
         self.reached = set() if returns else set(self.starts)
@@ -85,7 +91,7 @@ class FrontierSearch:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the search has ended and followed only edges, without nested columns, moves or other generations."""
+        """Whether the search has ended and involved no nested columns, moved names or other generations."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.nested_datasets
         return (
             not self.frontier
@@ -97,7 +103,8 @@ class FrontierSearch:
     def advance(self, most: int | None = None) -> list[Hit]:
         """Go one edge further; return the new hits in order of (namespace, dataset, column).
 
-        most: the largest number of hits. If there are more, the search ends there.
+        most: the maximum number of hits, None for no limit. Further hits are dropped, so the search does not continue
+        from them.
         """
         steps = self._sort_steps(self._expand_frontier(), most)
         self.frontier = [step[0] for step in steps if step[4] != AS_STRUCT]
@@ -114,7 +121,7 @@ class FrontierSearch:
         return [step[0] for step in found]
 
     def _expand_frontier(self) -> list[Step]:
-        """Return the steps from the front to the nodes that are one edge further."""
+        """Return the steps from the frontier to the nodes that are one edge further."""
         self.distance += 1
         found: list[Step] = []
         dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.nested_datasets, self._readers
@@ -135,10 +142,10 @@ class FrontierSearch:
         return self._with_moved_steps(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
-        """Yield the hits, each with the first of the edges from its parent by rank.
+        """Yield the hits with the edge from their parent that has the smallest rank.
 
-        Without nested columns and moved names, the search already chooses this edge. Otherwise it takes the first edge
-        that it finds, and answers must not depend on the order of edge sets.
+        Without nested columns and moved names, the search has already chosen this edge. Otherwise, the search has taken
+        the first edge that it found. Answers must not depend on the order in which edge sets were added.
         """
         if not self._counted.lifetimes.has_moves and not self._counted.nesting.nested_datasets:
             yield from hits
@@ -158,21 +165,28 @@ class FrontierSearch:
             yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
 
     def _may_have_other_edge(self, hit: Hit) -> bool:
-        """Tell whether the search may have taken an edge to a column that is not the first by rank."""
+        """Tell whether the search may have taken an edge that does not have the smallest rank."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.nested_datasets
         return self._counted.lifetimes.has_moves or dataset_of[hit.node] in active or dataset_of[hit.parent] in active
 
     def _rank_edges(
         self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple[Rank, int, int]]
     ) -> None:
-        """Store the first edge by rank from a node to each other node."""
+        """Store the counted edge with the smallest rank from `parent` to each far node.
+
+        edges: (far node, transformation, edge set) of the edges at `parent`.
+        best: maps (parent, far node) to (rank, transformation, edge set). This method updates the mapping.
+        """
         for far, transformation, number in edges:
             if self._counted.live[number] and self._allowed[transformation]:
                 edge = (self._counted.order.rank(transformation, number), transformation, number)
                 best[parent, far] = min(best.get((parent, far), edge), edge)
 
     def _sort_steps(self, steps: Iterable[Step], most: int | None) -> list[Step]:
-        """Sort steps by dataset and then by column, which is cheaper than comparing long names for each column."""
+        """Sort steps by dataset and column. Grouping by dataset first avoids comparing long names for each column.
+
+        most: the maximum number of steps to return, None for all.
+        """
         names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
         by_dataset: dict[int, list[Step]] = {}
         for step in steps:
@@ -197,7 +211,7 @@ class FrontierSearch:
         return self._counted.followed(self._allowed, forward=self._forward, is_reading=True)
 
     def _with_moved_steps(self, found: Iterable[Step]) -> list[Step]:
-        """Return steps, and for each the steps to its counterparts at other locations of moved names (rule 10.11)."""
+        """Return the steps, and further steps to their counterparts at other locations of moved names (rule 10.11)."""
         lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._sort_steps(found, None)
         for node, parent, transformation, number, kind in every:  # the loop appends to this list
             for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
@@ -215,9 +229,9 @@ class FrontierSearch:
         return found
 
     def _follow_column(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
-        """Follow the edges of the column `at` and of the structs around it.
+        """Follow the edges of the column `at` and of the structs around it, and append the steps to `found`.
 
-        parent: the column in whose name the steps are recorded.
+        parent: the previous node to record in the steps.
         """
         self._follow_node(parent, at, (at, ""), edges, found)
         if self._graph.dataset_of[at] in self._counted.nesting.nested_datasets:
@@ -227,7 +241,11 @@ class FrontierSearch:
     def _follow_node(
         self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]
     ) -> None:
-        """Follow the edges of a node for a column in it; place: the node, and the rest of the column's path."""
+        """Follow the edges of a node for the column `at`, and append the steps to `found`.
+
+        place: (node, rest). The node is the column itself or a struct around it. The rest is the path from the struct
+        to the column, empty for the column itself.
+        """
         followed = edges.at(place[0])
         if followed is None:
             return
@@ -249,7 +267,10 @@ class FrontierSearch:
     def _follow_nested(
         self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]
     ) -> Iterator[Step]:
-        """Follow an edge between datasets with nested columns (rule 12)."""
+        """Follow an edge that starts or ends at a dataset with nested columns (rule 12).
+
+        place: (node, rest), as for `_follow_node`. edge: (far node, transformation, edge set).
+        """
         (node, rest), (far, transformation, number) = place, edge
         nesting, direct = self._counted.nesting, self._graph.transformations[transformation].is_direct
         ways: Iterable[StepTarget]
@@ -263,7 +284,10 @@ class FrontierSearch:
             yield from self._mark_reached((reach.node, parent, transformation, number, reach.reach))
 
     def _mark_reached(self, step: Step) -> Iterator[Step]:
-        """Yield a step unless its node was reached before. A node that was reached as a struct may be reached again."""
+        """Mark the node of a step as reached, and yield the step unless the node was reached before.
+
+        A node that was reached only as a struct around another column may be reached a second time.
+        """
         node, parent, transformation, number, kind = step
         if node in self.reached:
             return
@@ -281,7 +305,10 @@ class FrontierSearch:
             yield (node, parent, transformation, number, _REACHED_AGAIN if node in self._reached_as_struct else CERTAIN)
 
     def _follow_hub(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
-        """Pass the hub of dataset-wide edges, which adds no distance. The search passes each hub only once."""
+        """Follow the edges of the hub `middle` of dataset-wide edges, without adding to the distance.
+
+        The search passes through each hub only once.
+        """
         if middle in self._followed_hubs:
             return
         self._followed_hubs.add(middle)

@@ -18,9 +18,10 @@ Mode = Literal["value", "any"]
 class WalkResult(NamedTuple):
     """The result of a walk.
 
-    hits: in order of (distance, namespace, dataset, column).
-    ways: all hits by node, those in dropped datasets included. `search.chosen` selects the edges of hits.
-    truncated: there are more hits than the limit.
+    hits: the reached columns, in order of (distance, namespace, dataset, column).
+    ways: maps nodes to their hits, including columns of dropped datasets.
+    truncated: whether there are more hits than the limit.
+    search: the search of the walk. `search.chosen` selects the edges of the hits in `ways`.
     """
 
     hits: list[Hit]
@@ -34,7 +35,9 @@ def walk(
 ) -> WalkResult:
     """Return the columns that edges reach from `starts`, without the starts themselves.
 
-    forward: impact, else upstream; depth: the largest distance in edges; limit: the largest number of hits.
+    forward: True for impact, False for upstream.
+    mode: `value` follows only DIRECT edges, `any` follows all edges.
+    depth: the maximum distance in edges. limit: the maximum number of hits.
     """
 
     def search(*, masked: bool, readers: bool, by: CountedEdges = counted) -> FrontierSearch:
@@ -65,7 +68,7 @@ def walk(
             _remove_reached(doubtful, lambda: search(masked=masked, readers=forward, by=by))
 
     masked = _reached_over_mask(graph, ways.values())
-    take_out(masked, masked=False)  # another path, perhaps a longer one, may not mask
+    take_out(masked, masked=False)  # a longer path to the same node may not mask
     again = set(ways) if every.reread else set()
     _remove_reached(again, lambda: search(masked=True, readers=False))
     earlier = _reached_over_earlier(ways.values(), counted)
@@ -133,7 +136,7 @@ def _reached_over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[in
 
 
 def _remove_reached(nodes: set[int], begin: Callable[[], FrontierSearch]) -> None:
-    """Remove the nodes that another walk reaches."""
+    """Remove from `nodes` the nodes that another search reaches; begin: returns this search."""
     if nodes:
         search = begin()
         while nodes and search.frontier:
@@ -141,10 +144,10 @@ def _remove_reached(nodes: set[int], begin: Callable[[], FrontierSearch]) -> Non
 
 
 def _remove_reached_within(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
-    """Remove the nodes that a walk over fewer edges reaches as well. This is cheaper than that walk.
+    """Remove from `nodes` the nodes that a walk over fewer edges reaches, too. This is cheaper than the walk itself.
 
-    Such a node has an edge of `back` to a reached node that is not among `nodes`, directly or over removed nodes.
-    reached: all nodes that the walk over all edges reached, the starts included.
+    A node is removed if an edge of `back` leads from it to a removed node, or to a reached node that is not in `nodes`.
+    reached: all nodes that the walk over all edges reached, including the starts.
     back: the fewer edges, against the direction of the walk.
     """
     taken: list[int] = []
@@ -164,9 +167,10 @@ def _remove_reached_within(nodes: set[int], reached: Collection[int], back: Foll
 
 
 def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
-    """Return a byte for each transformation number: 1 if a walk may follow its edges.
+    """Return a mask with one byte for each transformation number, which is 1 if a walk may follow its edges.
 
-    mode: `value` follows DIRECT edges, `any` follows all edges; masked: follow edges that mask.
+    mode: `value` follows only DIRECT edges, `any` follows all edges.
+    masked: whether the walk may follow edges that mask.
     """
     passes = bytes(
         (mode == "any" or transformation.is_direct) and (masked or not transformation.is_masked)

@@ -1,4 +1,7 @@
-"""Rule 8: find the columns in which tagged values are exposed, unknown or masked, in this order of priority."""
+"""Rule 8: find the columns in which tagged values are exposed, unknown or masked.
+
+If several states apply to a column, exposed precedes unknown, and unknown precedes masked.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -12,18 +15,19 @@ from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 from headwater.lineage.traversal.impact import allowed_transformations
 
 Place = tuple[int, str | None]
-"""The dataset and key of a column; key None stands for a dataset without known columns."""
+"""(dataset number, column key). The key None stands for a dataset without known columns."""
 
 Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
 
 
 class SurfaceColumn(NamedTuple):
-    """A column of the masking surface; key None stands for a dataset without known columns.
+    """A column of the masking surface.
 
-    hit: the edge by which it was reached, None without one.
-    opaque: the edge set that leaves open how the column was written.
-    tagged: the column has the tag itself (`tagged_columns`).
-    earlier: only earlier writes lead to it.
+    dataset: the number of the dataset. key: the key of the column, None for a dataset without known columns.
+    hit: the edge that led to the column, None if no edge leads to it.
+    opaque: the edge set that does not report how the column was written, None if there is no such edge set.
+    tagged: whether the column has the tag itself (`tagged_columns`).
+    earlier: whether only earlier writes lead to this state of the column.
     """
 
     dataset: int
@@ -38,11 +42,11 @@ class SurfaceColumn(NamedTuple):
 class MaskingSurface(NamedTuple):
     """The result of rule 8.
 
-    columns: the reached columns, without the tagged ones and those of dropped datasets.
-    ways: all hits by node, those in dropped datasets included.
-    clear: the nodes with readable values, the tagged ones included.
-    until: the times (microseconds) when clear values were last written into columns that newest executions do not
-    expose, if these rows still exist.
+    columns: the reached columns, without tagged columns and without columns of dropped datasets.
+    ways: maps nodes to their hits, including columns of dropped datasets.
+    clear: the nodes with readable values, including the tagged nodes.
+    until: maps columns that newest executions do not expose to the time (us) when clear values were last written into
+    them. Only columns in which these rows may still exist are included.
     """
 
     columns: list[SurfaceColumn]
@@ -62,8 +66,12 @@ def surface_with_rows(
 ) -> MaskingSurface:
     """Return the surface of current and newest executions, and the columns that only earlier writes reach (rule 8.4).
 
-    A column keeps the state from current and newest executions. Without earlier executions in `counted`, no earlier
-    write counts. tagged_elsewhere: as in `surface`.
+    Earlier writes do not change the state of a column, except from masked to unknown. Earlier writes are ignored if
+    `counted` does not include earlier executions.
+    tagged: the nodes of tagged columns.
+    whole: datasets with the tag and without known columns.
+    writes: returns the times of writes.
+    tagged_elsewhere: whether lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
     """
     now = surface(graph, tagged, whole, counted, tagged_elsewhere=tagged_elsewhere)
     rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
@@ -99,8 +107,9 @@ def surface_with_rows(
 
 
 def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[SurfaceColumn]:
-    """Yield the columns that newest executions reach; masked ones are unknown if earlier writes make them unknown.
+    """Yield the columns that newest executions reach. A masked column becomes unknown if earlier writes cause this.
 
+    now: the surface of current and newest executions. wide: the surface with earlier writes.
     until: the columns with clear rows, which stay masked.
     """
     unknown = {(each.dataset, each.key): each for each in wide.columns if each.exposure == "unknown"}
@@ -121,9 +130,10 @@ def surface(
 ) -> MaskingSurface:
     """Return every column that values of the tagged columns reach or may reach (rules 8.1 to 8.3).
 
-    tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns; rows: other columns
-    with clear rows, which count as reached.
-    tagged_elsewhere: lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
+    tagged: the nodes of tagged columns.
+    whole: datasets with the tag and without known columns.
+    rows: the nodes of other columns that contain clear rows. They count as reached.
+    tagged_elsewhere: whether lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
     """
     sources = counted.moved_on(counted.nesting.add_nested_columns({*tagged, *rows}), forward=True)
     clearly = FrontierSearch(
@@ -168,9 +178,10 @@ def _surface_column(graph: Graph, hit: Hit, exposure: Exposure) -> SurfaceColumn
 
 
 class _UnknownColumns:
-    """Finds the unknown columns (rule 8.2) and follows them.
+    """Finds the unknown columns (rule 8.2) and the columns downstream of them, which are unknown, too.
 
-    known: exposed and tagged nodes, which do not become unknown; whole: tagged datasets without known columns.
+    known: the exposed and tagged nodes, which do not become unknown.
+    whole: datasets with the tag and without known columns.
     """
 
     def __init__(self, graph: Graph, counted: CountedEdges, known: set[int], whole: frozenset[int]):
@@ -188,10 +199,10 @@ class _UnknownColumns:
     ) -> dict[Place, SurfaceColumn]:
         """Return the unknown columns.
 
-        reached: nodes that DIRECT edges reach, over masks or not.
-        clear: exposed and tagged nodes.
-        unsettled: hits that only may be exposed (rule 12).
-        tagged_elsewhere: as in `surface`.
+        reached: the nodes that DIRECT edges reach, with or without masks.
+        clear: the exposed and tagged nodes.
+        unsettled: hits that may be exposed, depending on nested columns (rule 12).
+        tagged_elsewhere: whether lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
         """
         dataset_of = self._graph.dataset_of
         for hit in unsettled:
@@ -215,9 +226,9 @@ class _UnknownColumns:
         return known[dataset]
 
     def _find_unmentioned(self, dataset: int) -> Iterator[str]:
-        """Yield the columns of a dataset that no current writer accounts for.
+        """Yield the columns of a dataset for which no current writer accounts.
 
-        A writer also accounts for a column by a struct around it or a column in it.
+        A writer that accounts for a struct around a column, or for a column nested in it, accounts for the column, too.
         """
         graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
@@ -265,7 +276,7 @@ class _UnknownColumns:
                 self._add_attempted(graph.dataset(written) or 0, number)
 
     def _add_unfollowed(self) -> None:
-        """Add the columns that a job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
+        """Add the columns that a source job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
         graph = self._graph
         for number in sorted(graph.unfollowed):
             _, lineage = graph.sets[number]
@@ -284,12 +295,15 @@ class _UnknownColumns:
                 self._add_unaccounted(output, lineage, number)
 
     def _add_all(self, output: int, number: int) -> None:
-        """Add all columns of an output that is opaquely written, or None if no column is known."""
+        """Add all columns of an output, or the key None if no column of the output is known.
+
+        number: the edge set that may have written any value into these columns.
+        """
         self._add(output, self._columns(output) or (None,), number)
         self._follow_also(output, self._graph.nodes_of(output))
 
     def _add_attempted(self, output: int, number: int) -> None:
-        """Add all columns of the output of a run that did not complete, and those that its lineage names."""
+        """Add all columns of the output of a run that did not complete, and the columns that its lineage names."""
         self._add_all(output, number)
         if self._columns(output):
             lineage = self._graph.sets[number][1]
@@ -301,10 +315,10 @@ class _UnknownColumns:
             self._add(output, sorted(named - {ALL_COLUMNS}), number)
 
     def _columns(self, dataset: int) -> Sequence[str]:
-        """Return the columns of a dataset, or none if no event lists any.
+        """Return the keys of the columns of a dataset; empty if no event lists columns of the dataset.
 
-        They include columns of the locations where its rows may have been before (rule 12.9). If the dataset has a base
-        list, these are only columns that newer lineage names there.
+        The result includes columns at the former locations of its rows (rule 12.9). If the dataset has a base list,
+        only columns that lineage names at these locations after the list are included.
         """
         columns = self._counted.nesting.columns_of(dataset)
         if not columns.by_key:
@@ -322,7 +336,7 @@ class _UnknownColumns:
         return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted(dataset))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
-        """Add the columns that a run does not account for; if no list is known, None stands for them."""
+        """Add the columns for which an edge set does not account, or the key None if these columns are not known."""
         if lineage.unaccounted_columns != (ALL_COLUMNS,):
             self._add(output, lineage.unaccounted_columns, number)
             return
@@ -332,7 +346,7 @@ class _UnknownColumns:
         self._follow_also(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
 
     def _follow_also(self, dataset: int, nodes: Collection[int]) -> None:
-        """Follow the edges from these nodes, too, when the walk continues from a dataset without known columns."""
+        """Record nodes of a dataset to follow when the search continues from the dataset with the key None."""
         known = self._nodes_to_follow.setdefault(dataset, set())
         if not known.issuperset(nodes):
             known.update(nodes)
@@ -348,7 +362,7 @@ class _UnknownColumns:
                 self._add_moved(dataset, key, number)
 
     def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
-        """Add the column with the same name at the locations to which the name of the dataset moved (rule 10.11)."""
+        """Add the column with the same name at each location to which a name of the dataset moved (rule 10.11)."""
         nesting = self._counted.nesting
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             if key is None:
@@ -374,7 +388,7 @@ class _UnknownColumns:
             self._counted,
             forward=True,
             allowed=allowed_transformations(graph, "value", masked=False),
-            returns=True,  # one of the columns that None stands for may lead to another
+            returns=True,  # edges may connect columns that the key None represents
         )
         for hit in search.advance():
             self._add_hit(hit)

@@ -1,4 +1,7 @@
-"""Rule 8.5: the state of the tagged columns themselves. A tagged column is exposed unless every write of it masks."""
+"""Rule 8.5: find the state of the tagged columns themselves.
+
+A tagged column is exposed unless every write into the column masks.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
@@ -13,7 +16,7 @@ from headwater.lineage.traversal.masking_surface import SurfaceColumn
 
 
 class _DirectEdge(NamedTuple):
-    """A DIRECT edge that counts into a column, a struct around it, or a column that is nested in it."""
+    """A DIRECT edge that counts and leads into a column, a struct around it, or a column nested in it."""
 
     source: int
     target: int
@@ -32,10 +35,10 @@ def tagged_columns(
 ) -> list[SurfaceColumn]:
     """Return the state of each tagged column in the newest generation of its dataset.
 
-    nodes: tagged columns, also of older generations.
+    nodes: the nodes of tagged columns, including older generations.
     whole: datasets with the tag and without known columns.
-    base_us: returns the time of the base list of a dataset, None without one.
-    seen: returns when runs first and last reported an edge set, in microseconds.
+    base_us: returns the time (us) of the base list of a dataset, None without a base list.
+    seen: returns the times (us) at which runs first and last reported an edge set.
     """
     shown = [
         node for node in counted.nesting.add_nested_columns(set(nodes)) if _is_listed(graph, counted, node, base_us)
@@ -52,9 +55,11 @@ def tagged_columns(
 def tagged_until(
     graph: Graph, columns: Collection[SurfaceColumn], counted: CountedEdges, writes: Writes
 ) -> Mapping[tuple[int, str | None], int]:
-    """Return when readable values may last have been written into masked tagged columns, if these rows still exist.
+    """Return the times when readable values may last have been written into masked tagged columns.
 
-    The result maps (dataset, column key) to microseconds.
+    The result maps (dataset, column key) to a time in microseconds. It contains only columns in which these rows may
+    still exist.
+    columns: the result of `tagged_columns`.
     """
     found: dict[tuple[int, str | None], int] = {}
     with_rows = counted.of_rows()
@@ -75,9 +80,9 @@ def _is_newest_generation(graph: Graph, counted: CountedEdges, dataset: int) -> 
 
 
 def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable[[Name], int | None]) -> bool:
-    """Tell whether the answer lists a tagged column: it is in a list or in an edge that counts.
+    """Tell whether the answer includes a tagged column: a list of columns or a counted edge contains the column.
 
-    Without a base list, every tagged column is listed. Columns of older and dropped generations are not listed.
+    Without a base list, the answer includes every tagged column. Columns of older and dropped generations are excluded.
     """
     dataset, key = graph.columns[node]
     if not _is_newest_generation(graph, counted, dataset):
@@ -117,7 +122,11 @@ def _tagged_state(
 def _silent_edge_sets(
     graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
 ) -> list[int]:
-    """Return the writers that name a column in no edge, or that only keep rows whose source no event reports."""
+    """Return the edge sets of writers that do not report how they fill a column.
+
+    Such a writer has no edge into the column. Or it only copies the column to itself, and no run wrote the column from
+    another column before, so no event reports the source of its rows.
+    """
     around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
     steps = [step for target in around for step in _direct_edges(graph, counted, target)]
     nested = counted.nesting.nested_nodes(node).values()
@@ -139,7 +148,7 @@ def _direct_edges(graph: Graph, counted: CountedEdges, target: int) -> Iterator[
 
 
 def _filling_edge_sets(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
-    """Yield the edge sets of observed runs, at any time, with a DIRECT edge into a column from another one.
+    """Yield the edge sets of observed runs, at any time, with a DIRECT edge from another column into a column.
 
     Edges into structs around the column and into columns nested in it count, too.
     """
@@ -158,14 +167,14 @@ def _filling_edge_sets(graph: Graph, counted: CountedEdges, node: int) -> Iterat
 
 
 def _last_us(graph: Graph, number: int, seen: Callable[[int], tuple[int, int]]) -> int:
-    """Return when runs last reported an edge set, MAX_TIME_US for a declared one."""
+    """Return the time (us) when runs last reported an edge set, MAX_TIME_US for a declared edge set."""
     return seen(number)[1] if graph.sets[number][0].layer == "observed" else MAX_TIME_US
 
 
 def _writing_edge_sets(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
-    """Yield the edge sets of current and newest executions that write a dataset, and of attempts.
+    """Yield the edge sets that write a dataset in current and newest executions and in runs that did not complete.
 
-    A DatasetEvent is not a writer.
+    The edge sets of DatasetEvents are excluded.
     """
     for number in graph.fed_by.get(dataset, ()):
         if counted.says(number) and graph.sets[number][0].has_job:
@@ -174,7 +183,7 @@ def _writing_edge_sets(graph: Graph, counted: CountedEdges, dataset: int) -> Ite
 
 
 def _first_hit(graph: Graph, node: int, steps: Collection[_DirectEdge], *, masked: bool) -> Hit:
-    """Return the first of the steps by name, so that the order of events makes no difference."""
+    """Return a hit with the first of the steps, sorted by names, so that the order of events makes no difference."""
 
     def rank(step: _DirectEdge) -> tuple[Name, str, Name, str]:
         dataset, key = graph.columns[step.source]
@@ -186,7 +195,10 @@ def _first_hit(graph: Graph, node: int, steps: Collection[_DirectEdge], *, maske
 
 
 def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
-    """Return when a run last wrote clear values into a column, None if there are none or their rows are gone."""
+    """Return the time (us) when a run last wrote clear values into a column.
+
+    Returns None if no run wrote clear values, or if their rows are gone.
+    """
     name = graph.names[dataset]
     times = (
         writes.seen(number)[1]

@@ -22,7 +22,9 @@ _PATIENCE_S = 120.0
 
 
 def prepare_demo(folder: Path) -> datetime:
-    """Create the folder with the rules of the demo; return the time of the last event, which is now at first.
+    """Create the folder with the rules of the demo, and return the time of the last event.
+
+    The first start chooses the current time; later starts return the stored time.
 
     Raises WrongSetting if the folder has data other than the demo's.
     """
@@ -56,9 +58,9 @@ def is_sent(folder: Path) -> bool:
 
 
 def send_recording(folder: Path, url: str, end: datetime, events: Sequence[bytes]) -> None:
-    """Send the events, whose last one is at `end`. Raises Retry if the server refuses some.
+    """Send the events of the recording. end: time of the last event. Raises Retry if the server refuses some events.
 
-    Events of an attempt that was interrupted are sent again, and count as duplicates.
+    After an interrupted attempt, all events are sent again. The server counts those that it already has as duplicates.
     """
     outcome = send_bodies(events, url, None, progress=False)
     if outcome["refused"]:

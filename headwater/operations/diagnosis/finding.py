@@ -9,9 +9,10 @@ Level = Literal["problem", "warning"]
 
 
 class Finding(NamedTuple):
-    """What a check found. level: a problem loses events or answers; a warning may be intended.
+    """A problem or warning that a check reports.
 
-    message: what happened and why. remedy: what to do.
+    level: `problem` if events or answers are lost, `warning` if the state may be intended. message: what happened and
+    why. remedy: what the user can do.
     """
 
     check: str
@@ -21,7 +22,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check. find: yields findings, and may raise HeadwaterError, which is a problem."""
+    """A check. find: yields findings; a HeadwaterError that it raises is reported as a problem."""
 
     name: str
     find: Callable[[], Iterable[Finding]]
@@ -33,11 +34,11 @@ def counted(count: int, what: str) -> str:
 
 
 _AGAIN = "Run `headwater doctor` again afterwards."
-"""The remedy is part of the message of an error."""
+"""Remedy of a finding that was an error: the message of the error already says what to do."""
 
 
 def run_checks(checks: Sequence[Check]) -> Iterator[Finding]:
-    """Yield the findings of all checks. An error that several checks raise is one finding."""
+    """Yield the findings of all checks. Several checks that raise the same error yield one finding."""
     known: set[tuple[str, str]] = set()
     for check in checks:
         for found in _findings(check):

@@ -48,7 +48,7 @@ def folder_checks(settings: Settings) -> list[Check]:
 
 
 def stopped_checks(settings: Settings) -> list[Check]:
-    """Return the checks while no server responds at the address of the settings."""
+    """Return the checks for a machine on which no server responds at the address of the settings."""
     return [
         Check("port", lambda: _port_findings(settings)),
         Check("running", lambda: _running_findings(settings)),
@@ -177,4 +177,4 @@ EMPTY = Check(
         )
     ],
 )  # fmt: skip
-"""The check of a machine on which Headwater has not started yet."""
+"""The check for a machine on which Headwater has not started yet."""

@@ -14,7 +14,7 @@ from headwater.questions import definitions
 from headwater.questions.declaring import Question
 
 LAG_S = 60.0
-"""Report answers that are further behind than this."""
+"""Maximum normal delay in seconds: `doctor` reports answers that are further behind the acknowledged events."""
 
 _LIMIT = "1000"
 _SERVICES = ("log", "lake", "parser", "index", "snapshot")
@@ -22,17 +22,17 @@ _WELL = ("ok", "not asked", "not here")
 
 
 class Ask(Protocol):
-    """Asks a question; raises HeadwaterError."""
+    """A function that asks a question. It raises HeadwaterError if there is no answer."""
 
     def __call__(self, question: Question, asked: Mapping[str, str], /) -> Any:
         """Return the answer as JSON values. asked: query parameters."""
 
 
 def server_checks(url: str, ready: Mapping[str, Any], versions: tuple[str | None, str], ask: Ask) -> list[Check]:
-    """Return the checks of a running server only.
+    """Return the checks that need a running server.
 
-    ready: the answer of `/health/ready`. versions: of the server, None if unknown, and of this
-    command.
+    ready: the answer of `/health/ready`. versions: the version of the server, None if it is unknown, and the version
+    of this command.
     """
     return [
         Check("access", lambda: _access_findings(ask)),
@@ -64,7 +64,7 @@ def _stopped_services(url: str, ready: Mapping[str, Any]) -> Iterator[Finding]:
     components = ready.get("components") or {}
     for name in _SERVICES:
         why = str(components.get(name, "ok"))
-        if why not in _WELL and not why.startswith("the oldest event"):  # a lag is the subject of `freshness`
+        if why not in _WELL and not why.startswith("the oldest event"):  # the check `freshness` reports a lag
             yield Finding(
                 "services", "problem", f"The {name} of {url} has stopped: {why}",
                 "It continues by itself once the cause is gone. See Troubleshooting in "
@@ -73,7 +73,7 @@ def _stopped_services(url: str, ready: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _access_findings(ask: Ask) -> Iterator[Finding]:
-    """Ask anything, so that a missing key is one finding with a clear name."""
+    """Ask any question, so that a missing key is reported once, as a finding of the check `access`."""
     ask(routes.freshness, {})
     yield from ()
 

@@ -1,7 +1,7 @@
-"""Delete what matches from the local log and the large bodies next to it, and from the tables of the lake.
+"""Delete matching records from the local log, matching large bodies, and matching rows from the tables of the lake.
 
-A record of the log keeps its sequence number, because a hole in the log would look like a loss. Tables lose every older
-file and log entry, too.
+A record of the log is replaced under the same sequence number, because a missing number would look like a lost event.
+Older files and older log entries of the tables are deleted as well.
 """
 
 import json
@@ -36,14 +36,14 @@ _BLANKED = {
     REJECTED.name: (*BLANKED, "field", "message"),
     REFUSED.name: ("key", "field", "message", "user_agent"),
 }
-"""Rows that the audit counts are kept without their content."""
+"""Columns to blank in the matching rows of each table. The rows themselves stay, because the audit counts them."""
 
 Place = tuple[str, str, int]
-"""Epoch, partition, sequence."""
+"""The position of a row: epoch, partition and sequence number."""
 
 
 def count_in_log(log: Path, claims: Path, target: ForgetTarget) -> tuple[int, int]:
-    """Count the matching records and large bodies."""
+    """Return the number of matching records of the log, and the number of matching large bodies."""
     bodies = _claims_with(claims, target)
     records = 0
     for path in segment_files(log):
@@ -53,9 +53,10 @@ def count_in_log(log: Path, claims: Path, target: ForgetTarget) -> tuple[int, in
 
 
 def erase_in_log(log: Path, claims: Path, target: ForgetTarget) -> None:
-    """Erase records from every segment, its free pages and its side files; then delete the large bodies.
+    """Erase the matching records from the segments of the log, then delete the matching large bodies.
 
-    The log must not be open elsewhere. Repeating it does no harm. Raises LogUnavailable.
+    The free pages and side files of a segment do not keep the erased content. The log must not be open elsewhere.
+    A call that was interrupted can be repeated. Raises LogUnavailable.
     """
     bodies = _claims_with(claims, target)
     for path in segment_files(log):
@@ -87,7 +88,10 @@ def _matching_records(connection: sqlite3.Connection, target: ForgetTarget, bodi
 
 
 def _replacement_row(row: LogRow, packs: bool) -> tuple[int, bytes, int]:
-    """Return kind, body and sequence of the replacement of a record; refusal counts are kept."""
+    """Return the kind, body and sequence number that replace a record. A note of refusals keeps its counts.
+
+    packs: whether the segment stores compressed bodies.
+    """
     sequence, kind, _, body = row
     if kind is RecordKind.REFUSAL:
         note = {**json.loads(body), **dict.fromkeys(_REFUSAL_FIELDS)}
@@ -96,10 +100,10 @@ def _replacement_row(row: LogRow, packs: bool) -> tuple[int, bytes, int]:
 
 
 class LakeMatches:
-    """Rows of the lake that match the target, by table; and the ids of matching events."""
+    """The rows of the lake that match the target: their positions by table, and the ids of the matching events."""
 
     def __init__(self, bronze: Bronze, ledger: SinkLedger, target: ForgetTarget) -> None:
-        """Read all rows of these tables; raises LakeUnavailable."""
+        """Search all rows of the bronze tables and of the sinks' dead letters. Raises LakeUnavailable."""
         self._bronze, self._ledger = bronze, ledger
         self.places: dict[str, list[Place]] = {}
         self.event_ids: set[str] = set()
@@ -122,12 +126,12 @@ class LakeMatches:
         )
 
     def counts_by_table(self) -> Mapping[str, int]:
-        """Return the number of rows by table."""
+        """Return the number of matching rows by table."""
         found = {table.name: len(self.places.get(table.name, ())) for table in (EVENTS, REJECTED, REFUSED)}
         return {**found, SINK_FAILURES.name: len(self.failures)}
 
     def erase_rows(self) -> None:
-        """Delete or blank the rows; dead letters first, because they refer to events."""
+        """Delete or blank the matching rows. Dead letters are deleted first, because they refer to events."""
         for ids in _in_portions(self.failures):
             named = ", ".join(f"'{each}'" for each in ids)
             self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")
@@ -140,7 +144,7 @@ class LakeMatches:
 
 
 def delete_history(table: LakeTable, files: LakeFiles) -> None:
-    """Delete every file that the newest version does not use, and the log before that version.
+    """Delete every file that the newest version of a table does not use, and all log entries of older versions.
 
     Nothing else may use the table. Raises LakeUnavailable.
     """
@@ -161,7 +165,7 @@ def _is_log_entry_before(name: str, version: int) -> bool:
 
 
 def _position_conditions(places: Any) -> Iterator[str]:
-    """Yield conditions by position, so that the log of the table does not contain the forgotten text."""
+    """Yield SQL conditions that select rows by position. The table's log stores them, so they contain no content."""
     by_partition: dict[tuple[str, str], list[int]] = {}
     for epoch, partition, sequence in places:
         by_partition.setdefault((epoch, partition), []).append(sequence)

@@ -1,8 +1,8 @@
 """`headwater forget`: search, report, erase in a fixed order, search again, and store a receipt.
 
-The log is erased before the lake, because its records would return with the next epoch. Every step determines itself
-what is left to do, so after a kill the same command continues. The receipt in the lake states what was forgotten, when,
-by whom and with what proof, without the content itself.
+The log is erased before the lake, because its records would return with the next epoch. Every step finds out by itself
+what is left to do. If the process is killed, run the same command again to continue. The receipt in the lake states
+what was forgotten, when, by whom and with what proof, without the content itself.
 """
 
 import fcntl
@@ -62,7 +62,7 @@ _RETAINED_BY_STORAGE = "versions and deleted files that the storage retains (sof
 
 
 class ForgetRequest:
-    """One request on a data folder of this machine and its lake, local or remote."""
+    """A request to erase a target from a data folder on this machine and from its lake, local or remote."""
 
     def __init__(self, settings: Settings, target: ForgetTarget) -> None:
         self._settings, self._target = settings, target
@@ -70,12 +70,15 @@ class ForgetRequest:
         self._bronze, self._ledger = open_bronze(settings), open_ledger(settings)
 
     def dry_run(self) -> dict[str, Any]:
-        """Return what would be erased without changing anything; Headwater may be running."""
+        """Return the numbers of records, rows and files that `forget` would erase. Changes nothing.
+
+        Headwater may be running.
+        """
         found, _ = self._find_matches()
         return {"kind": self._target.kind, "found": found, "left": self._places_not_erased()}
 
     def forget(self, *, stopped: bool = False) -> dict[str, Any]:
-        """Erase and return the receipt; raises WrongSetting while Headwater is running, Retry if storage fails.
+        """Erase the target and return the receipt. Raises WrongSetting while Headwater runs, Retry if storage fails.
 
         stopped: the caller confirms that nothing writes to a remote lake, which no local lock can check.
         """
@@ -91,12 +94,12 @@ class ForgetRequest:
             if any(noted.values()):
                 self._erase_matches(rows)
             remains, looked = self._search_remaining()
-            if any(self._is_of_tables(each) for each in remains):  # remains of rows that retention deleted earlier
+            if any(self._is_of_tables(each) for each in remains):  # contents of rows that retention deleted earlier
                 self._delete_unused_contents()
                 remains, looked = self._search_remaining()
             self._append_receipt(
                 receipt.content
-            )  # before the end: a kill in between repeats the note instead of losing it
+            )  # before the receipt ends, so that a kill in between repeats the row in the admin log but never loses it
             return receipt.end(
                 files={"before": files, "after": self._count_files()}, left=self._places_not_erased(),
                 proof={"files": looked, "found": len(remains), "in": remains},
@@ -140,7 +143,7 @@ class ForgetRequest:
         return [*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())]
 
     def _delete_unused_contents(self) -> None:
-        """Delete contents that no event refers to any more, and every file of an older version."""
+        """Delete the contents that no event refers to any more, and every file of an older table version."""
         remove_unreferenced(self._bronze, [reader.source for reader in self._readers()])
         for table in self._tables():
             delete_history(table, self._lake)
@@ -150,18 +153,18 @@ class ForgetRequest:
         return any(file.startswith(f"{table.uri}/") for table in self._tables())
 
     def _delete_unfinished_files(self) -> None:
-        """Delete unfinished files of killed processes, which no search can decode; nothing refers to them."""
+        """Delete the unfinished files of killed processes. No search can decode them, and nothing refers to them."""
         self._lake.delete(name for name in self._lake.names("") if is_temporary_file(name.rpartition("/")[2]))
         if self._settings.log == "sqlite" and log_exists(self._settings, self._folder):
             orphaned_claims(self._folder, FolderClaims(claims_folder(self._settings))).delete_unreferenced()
 
     def _delete_index_snapshots(self) -> None:
-        """Delete all copies of the index: they are compressed, and may contain what bronze has removed."""
+        """Delete all snapshots of the index. They may contain erased data, and no search can read compressed files."""
         self._lake.delete(self._lake.names(SNAPSHOTS))
         reach_failpoint("forget.after_snapshots")
 
     def _parse_whole_log(self) -> None:
-        """Parse the whole log: a record that is erased before parsing would be rejected as an invalid event."""
+        """Parse the whole log. The parser would reject a record that is erased before parsing as an invalid event."""
         for reader in self._readers():
             attempts = UnfinishedAttempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
             parser = PartitionParser(
@@ -176,7 +179,10 @@ class ForgetRequest:
         return open_log_readers(self._settings, self._folder) if log_exists(self._settings, self._folder) else ()
 
     def _search_remaining(self) -> tuple[list[str], int]:
-        """Return the files that still match, and the number of files searched: all but receipts and the admin log."""
+        """Return the files that still match, and the number of files searched.
+
+        The search covers all files except receipts and the admin log.
+        """
         here, looked = matching_files(self._local_files(), self._target)
         kept = (f"{FORGOTTEN}/", f"{_ADMIN}/")
         names = [name for name in self._lake.names("") if not name.startswith(kept)]
@@ -224,7 +230,8 @@ class ForgetRequest:
 class Receipt:
     """A file in `lake/forgotten/`, written before anything is erased, and again at the end.
 
-    `asked` is a SHA-256 with its own salt: those who know the request can prove it, others cannot read it.
+    `asked` is a salted SHA-256 of the request. Someone who knows the request can prove that it was made; nobody can
+    read the request from the hash.
     """
 
     def __init__(self, files: LakeFiles, target: ForgetTarget) -> None:
@@ -242,7 +249,10 @@ class Receipt:
             }  # fmt: skip
 
     def begin(self, found: Mapping[str, int]) -> Mapping[str, int]:
-        """Record what was found before erasing, including the counts of an interrupted attempt; returns the counts."""
+        """Store the counts of matches before erasing, and return them by kind of place.
+
+        found: counts of this attempt. A larger count of an interrupted earlier attempt takes precedence.
+        """
         before: Mapping[str, int] = self.content.get("found", {})
         self.content["found"] = {name: max(count, before.get(name, 0)) for name, count in found.items()}
         self._write()
@@ -250,7 +260,10 @@ class Receipt:
         return noted
 
     def end(self, **proof: Any) -> dict[str, Any]:
-        """Record the result of the second search; the request is done if the search had no match."""
+        """Add the result of the second search to the receipt, and return its content.
+
+        The state becomes `done` if the search found no match, and stays `begun` otherwise.
+        """
         self.content |= proof
         self.content["state"] = "begun" if proof["proof"]["found"] else "done"
         self.content["done"] = _iso(datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Recognise what to forget, and search every file of data folder and lake for it.
+"""Define the targets of `headwater forget`, and search every file of the data folder and the lake for a target.
 
 Files are searched in decoded form: bytes, rows of Parquet, bodies of the log.
 """
@@ -25,23 +25,23 @@ _NAMESPACE = "namespace"
 _NAMES = ("name", "dataset")
 
 AT_ONCE = 256
-"""Number of rows decoded in one step."""
+"""Number of Parquet rows that are decoded in one step."""
 
 LogRow = tuple[int, RecordKind, str, bytes]
-"""Sequence, kind, `http`, body as sent."""
+"""A record of the log: sequence number, kind, the column `http`, and the body as the client sent it."""
 
 
 class ForgetTarget(Protocol):
-    """What to forget."""
+    """The text, dataset or namespace to forget. kind: its kind; shown: its text, for the hash in the receipt."""
 
     kind: str
     shown: str
 
     def in_value(self, value: Any) -> bool:
-        """Return whether a value contains it at any depth; also searches JSON inside texts."""
+        """Return whether a decoded JSON value contains the target at any depth, also in JSON inside texts."""
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether the raw bytes of a file contain it."""
+        """Return whether the raw bytes of a file contain the target."""
 
 
 class TextTarget:
@@ -53,11 +53,11 @@ class TextTarget:
         self._forms = {text.casefold(), quote(text, safe="").casefold()}
 
     def in_value(self, value: Any) -> bool:
-        """Return whether any text or member name in a value contains it."""
+        """Return whether any text or member name in a value contains the target text."""
         return any(self._is_in(text) for text in _texts_in(value))
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether the bytes contain it as UTF-8."""
+        """Return whether the bytes contain the target text in UTF-8."""
         return self._is_in(raw.decode("utf-8", "replace"))
 
     def _is_in(self, text: str) -> bool:
@@ -69,18 +69,22 @@ class NameTarget:
     """A dataset by any of its names, or a namespace with all its members."""
 
     def __init__(self, namespace: str, name: str | None, canonical: Callable[[str, str], Name]) -> None:
-        """name: None for a namespace; canonical: returns the canonical name of a dataset (rule 2)."""
+        """name: None for the whole namespace; canonical: maps namespace and name of a dataset to its canonical name."""
         self.kind = "namespace" if name is None else "dataset"
         self.shown = namespace if name is None else f"{namespace} {name}"
         self._namespace, self._name, self._canonical = namespace, name, canonical
         self._query_run = canonical(namespace, name) if name is not None else None
 
     def in_value(self, value: Any) -> bool:
-        """Return whether an object in a value has a matching `namespace` or `job_namespace`, and `name` if needed."""
+        """Return whether an object in a value names the target.
+
+        For a namespace, a member such as `namespace` or `job_namespace` must match. For a dataset, the name must match,
+        too.
+        """
         return any(self._is_match(here) for here in _objects_in(value))
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether a line of the bytes is JSON that contains it."""
+        """Return whether any line of the bytes is JSON that names the target."""
         return any(self.in_value(_json_or_none(line)) for line in raw.splitlines())
 
     def _is_match(self, here: dict[str, Any]) -> bool:
@@ -138,7 +142,7 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _parts_of(value: Any) -> Iterator[Any]:
-    """Yield a value and everything in it; iterative, because the nesting depth is not limited."""
+    """Yield a value and all values inside it. Not recursive, because values may be nested to any depth."""
     waiting = [value]
     while waiting:
         here = waiting.pop()
@@ -152,7 +156,7 @@ def _parts_of(value: Any) -> Iterator[Any]:
 def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Path], int]:
     """Return the matching files of this machine, and the number of files searched.
 
-    Raises LogUnavailable or OSError, since a file that cannot be read proves nothing.
+    Raises LogUnavailable or OSError if a file cannot be read, because the file may contain the target.
     """
     found, looked = [], 0
     for path in paths:
@@ -163,7 +167,10 @@ def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Pa
 
 
 def matching_lake_files(files: LakeFiles, names: Iterable[str], target: ForgetTarget) -> tuple[list[str], int]:
-    """Return the matching files of the lake by name, and the number of files searched; deleted files do not match."""
+    """Return the names of the matching files of the lake, and the number of files searched.
+
+    A file that is deleted during the search does not match.
+    """
     found, looked = [], 0
     for name in names:
         looked += 1
@@ -184,7 +191,7 @@ def is_in_segment(path: Path, target: ForgetTarget) -> bool:
 
 
 def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
-    """Return whether a file matches, in its bytes or, for Parquet, in its decoded rows."""
+    """Return whether a file contains the target, in its bytes or, for Parquet, in its decoded rows."""
     if name.endswith(".parquet") and any(target.in_value(row) for row in _parquet_rows(content)):
         return True
     return target.in_bytes(content)

@@ -37,30 +37,34 @@ _BY_CODE = {
     "a new role takes some minutes",
 }
 ALREADY_EXISTS = frozenset({"ItemDisplayNameAlreadyInUse", "DuplicateConnectionName"})
-"""The resource was created by someone else after the check."""
+"""Fabric's error codes if someone else created the resource after the check."""
 
 NOT_FOUND = 404
-"""The resource was deleted by someone else after the check."""
+"""The HTTP status if someone else deleted the resource after the check."""
 
 _LATER = frozenset({"ItemDisplayNameNotAvailableYet", "OperationInProgress"})
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"
 STORAGE_SCOPE = "https://storage.azure.com/.default"
-"""OneLake accepts tokens for Azure Storage."""
+"""Scope of tokens for OneLake, which accepts tokens for Azure Storage."""
 
 OPERATION_S = 1800.0
-"""How long to wait for an operation; publishing an environment takes several minutes."""
+"""Seconds to wait until an operation ends. Publishing an environment takes several minutes."""
 
 _TIMEOUT_S = 60.0
 _LOOK_S = 5.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Token = Callable[[str], str]
-"""Scope to access token."""
+"""Returns an access token for a scope."""
 
 
 class FabricRefusal(WrongSetting):
-    """Fabric refuses a request; code: Fabric's error code; status: of HTTP, 0 for an operation that failed later."""
+    """Fabric refused a request.
+
+    code: Fabric's error code. status: the HTTP status, or 0 for an operation that Fabric accepted and that failed
+    later.
+    """
 
     def __init__(self, text: str, code: str, status: int) -> None:
         super().__init__(text)
@@ -104,7 +108,7 @@ _SHORTEST_S, _LONGEST_S = 0.05, 60.0
 
 
 def shortcut_url(api: str, workspace: str, lakehouse: str) -> str:
-    """Return the address to post a shortcut to; replaces an existing one."""
+    """Return the URL to which a shortcut is posted. The request replaces an existing shortcut of the same name."""
     place = f"{api.rstrip('/')}/v1/workspaces/{workspace}/items/{lakehouse}/shortcuts"
     return f"{place}?shortcutConflictPolicy=CreateOrOverwrite"
 
@@ -113,9 +117,10 @@ class FabricClient:
     """A connection to the REST API; `close` ends it."""
 
     def __init__(self, api: str, token: Token, patience_s: float = 0.0):
-        """Raise WrongSetting for an address to which tokens must not be sent.
+        """Connect to the API at the address `api`. Raises WrongSetting if tokens must not be sent to this address.
 
-        patience_s: how long one request may take in total if Fabric throttles it or works in the background.
+        token: returns an access token for a scope. patience_s: seconds that one request may take in total if Fabric
+        throttles it or works in the background.
         """
         _check_address(api)
         self._root = f"{api.rstrip('/')}/v1"
@@ -124,7 +129,7 @@ class FabricClient:
         self._client = httpx.Client(timeout=_TIMEOUT_S)
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return a document."""
+        """Request a path of the API, and return the JSON document."""
         found: dict[str, Any] = self._request("GET", f"{self._root}{path}", None).json()
         return found
 
@@ -139,7 +144,7 @@ class FabricClient:
             query = {"continuationToken": token}
 
     def wait_until(self, path: str, is_settled: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Request a document repeatedly until `is_settled`, and return it."""
+        """Request a document repeatedly until `is_settled` returns True for it, and return the document."""
         deadline = time.monotonic() + self._patience_s
         while True:
             answer = self._request("GET", f"{self._root}{path}", None)
@@ -149,22 +154,22 @@ class FabricClient:
             self._sleep_until_retry(answer, deadline)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """Post a document and wait until the operation has ended; `path` may be a whole address.
+        """Post a document, and wait until the operation has ended. path: a path of the API or a whole URL.
 
-        Raises WrongSetting if it can never succeed, Retry if it may succeed later.
+        Raises WrongSetting if the request can never succeed, Retry if it may succeed later.
         """
         self._run_operation("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
-        """Change a document; raises like `post`."""
+        """Change a resource with a PATCH request. Raises the same errors as `post`."""
         self._run_operation("PATCH", path, body)
 
     def delete(self, path: str) -> None:
-        """Delete a resource; raises like `post`."""
+        """Delete a resource. Raises the same errors as `post`."""
         self._run_operation("DELETE", path, None)
 
     def request_onelake(self, method: str, url: str) -> None:
-        """Send a request without a body to OneLake's file API; raises like `post`."""
+        """Send a request without a body to OneLake's file API. Raises the same errors as `post`."""
         _check_address(url)
         self._request(method, url, None, STORAGE_SCOPE)
 
@@ -176,7 +181,7 @@ class FabricClient:
         url = f"{self._root}{path}" if path.startswith("/") else path
         deadline = time.monotonic() + self._patience_s
         answer = self._request(method, url, body)
-        # use only the operation's id, so that no token is sent to an address from a response
+        # use only the id of the operation and not its URL, so that no token is sent to a URL from a response
         operation = answer.headers.get("x-ms-operation-id") if answer.status_code == 202 else None
         while operation:
             self._sleep_until_retry(answer, deadline)
@@ -219,7 +224,7 @@ def _check_address(url: str) -> None:
 
 
 def access_token(token: Token, scope: str = SCOPE) -> str:
-    """Return a token, by default for Fabric's API; raises WrongSetting without a signed-in identity."""
+    """Return an access token, by default for Fabric's API. Raises WrongSetting if no identity is signed in."""
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
     try:
@@ -239,13 +244,13 @@ def _retry_after_s(answer: httpx.Response) -> float:
 def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> FabricClient:
     """Return a client with the identity of `az login`, the environment or a managed identity.
 
-    patience_s: how long one request may take in total if Fabric works in the background.
+    patience_s: seconds that one request may take in total if Fabric throttles it or works in the background.
     """
     return FabricClient(api, _token_source(settings), patience_s)
 
 
 def fabric_access_token(settings: Settings) -> str:
-    """Return a token for Fabric's API with the same identity."""
+    """Return a token for Fabric's API with the identity that `open_fabric` uses."""
     return access_token(_token_source(settings))
 
 

@@ -39,9 +39,10 @@ _SAFE_VALUE = re.compile(r"[^\s\"'\\#]+")
 class WorkspacePlan:
     """What to deploy, and where.
 
-    folder: of items and their `parameter.yml`. lake, shortcuts: what the lakehouse shows. connection: its id, or None
-    to create one named `connection_name`. values: by variable of `parameter.yml`, except those that Fabric defines.
-    minutes: between two runs of the pipeline. api, onelake: addresses of the two services.
+    workspace: id of the workspace. folder: contains the items and `parameter.yml`. lake: location of the lake.
+    shortcuts: the shortcuts of the lakehouse. connection: id of the connection to the lake, or None to create a
+    connection named `connection_name`. values: values by variable of `parameter.yml`, except values that Fabric
+    defines. minutes: minutes between two runs of the pipeline. api, onelake: URLs of Fabric's API and of OneLake.
     """
 
     workspace: str
@@ -57,7 +58,7 @@ class WorkspacePlan:
 
 
 def deployment_steps(fabric: FabricClient, plan: WorkspacePlan) -> Iterator[WorkspaceStep]:
-    """Yield the steps in order; each step reads the results of earlier ones after they were applied."""
+    """Yield the steps in order. Apply each step before you request the next one, which may need its result."""
     items = read_items(plan.folder)
     workspace = fabric.get(f"/workspaces/{plan.workspace}")
     yield capacity_step(workspace, lambda: fabric.list_all("/capacities"))
@@ -77,7 +78,7 @@ def deployment_steps(fabric: FabricClient, plan: WorkspacePlan) -> Iterator[Work
 
 
 def _lakehouse_id(items: Sequence[FabricItem], ids: Mapping[str, str]) -> str | None:
-    """Return the id of the lakehouse, None before it is created."""
+    """Return the id of the lakehouse, None if it does not exist yet. ids: ids of existing items by logical id."""
     found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
     return None if found == UNKNOWN else found
 
@@ -97,7 +98,10 @@ def _connection_steps(
 def _shortcut_step(
     fabric: FabricClient, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
 ) -> WorkspaceStep:
-    """Compare the shortcuts; some may be missing, or point elsewhere, such as to an older generation."""
+    """Compare the shortcuts of the lakehouse with the plan.
+
+    Shortcuts may be missing or may point to another folder, such as an older generation.
+    """
     what = f"{len(wanted.shortcuts)} shortcuts"
     if lakehouse is None:
         return WorkspaceStep(what, StepState.MISSING, "created after the lakehouse")
@@ -125,9 +129,10 @@ def _schedule_step(fabric: FabricClient, wanted: WorkspacePlan, pipeline: dict[s
 
 
 def _placeholder_values(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
-    """Return the replacements of placeholders in the items.
+    """Return the replacement text for each placeholder in the items, by placeholder.
 
-    Raises WrongSetting for a value that has a special meaning in Python or YAML, the languages of the items.
+    Raises WrongSetting for a value with characters that have a special meaning in Python or YAML, the languages of
+    the items.
     """
     values = {
         **wanted.values,

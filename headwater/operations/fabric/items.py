@@ -1,4 +1,4 @@
-"""Read items in Fabric's git format from a folder, for its REST API."""
+"""Read Fabric items in git format from a folder, and encode them for Fabric's REST API."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ from headwater.common.errors import WrongSetting
 PLATFORM = ".platform"
 LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE = "Lakehouse", "Environment", "Notebook", "DataPipeline"
 ORDER = (LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE)
-"""Items may refer only to items of earlier kinds."""
+"""Kinds of items in the order of deployment. An item may refer only to items of earlier kinds."""
 
 _OWN_WORKSPACE = "00000000-0000-0000-0000-000000000000"
 _VARIABLE = "$ENV:"
@@ -27,7 +27,11 @@ _LONGEST = 256
 
 
 class FabricItem(NamedTuple):
-    """One item; parts: content by path, such as `notebook-content.py`; logical: id by which other items refer to it."""
+    """A Fabric item.
+
+    logical: id with which other items refer to this item. parts: content of each file by path, such as
+    `notebook-content.py`.
+    """
 
     kind: str
     name: str
@@ -37,11 +41,14 @@ class FabricItem(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return its name and kind, like the name of its folder."""
+        """Return `NAME.KIND`, which is also the name of the item's folder."""
         return f"{self.name}.{self.kind}"
 
     def with_values(self, values: Mapping[str, str]) -> "FabricItem":
-        """Return the item with placeholders replaced in one pass, so replacements are not replaced again."""
+        """Return the item with its placeholders replaced. values: replacement by placeholder.
+
+        All placeholders are replaced in one pass, so that a placeholder inside a replacement stays unchanged.
+        """
         return self._replace(parts={path: _replace_values(path, part, values) for path, part in self.parts.items()})
 
     def definition(self) -> dict[str, Any]:
@@ -54,7 +61,7 @@ class FabricItem(NamedTuple):
         }
 
     def description_with_hash(self) -> str:
-        """Return its description with a hash of its parts, which shows later whether these parts are deployed."""
+        """Return the description with a hash of the parts. A later check compares it with the deployed item."""
         digest = hashlib.sha256()
         for path, part in sorted(self.parts.items()):
             digest.update(f"{path}\0{len(part)}\0".encode() + part)
@@ -63,12 +70,15 @@ class FabricItem(NamedTuple):
 
 
 def is_deployed_by_headwater(description: str | None) -> bool:
-    """Return whether a description has a mark, so that Headwater has deployed the item."""
+    """Return whether the description of an item has a hash from `description_with_hash`."""
     return bool(_MARK.search(description or ""))
 
 
 def read_items(folder: Path) -> list[FabricItem]:
-    """Return the items of a folder in the order of dependencies; raises WrongSetting if there are none."""
+    """Return the items of a folder in the order of dependencies.
+
+    Raises WrongSetting if there are no items, or if the environment has no wheel.
+    """
     found = [_read_item(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
     if not found:
         raise WrongSetting(f"{folder} contains no Fabric items. Run `make fabric`, which creates dist/fabric.")
@@ -79,13 +89,13 @@ def read_items(folder: Path) -> list[FabricItem]:
 
 
 def placeholders(folder: Path) -> dict[str, str]:
-    """Return the variables by placeholder text from `parameter.yml`, which fabric-cicd reads as well."""
+    """Return the variable of each placeholder in `parameter.yml`, by placeholder. fabric-cicd reads the same file."""
     rules = yaml.safe_load((folder / "parameter.yml").read_text())["find_replace"]
     return {each["find_value"]: each["replace_value"][_ENVIRONMENT].removeprefix(_VARIABLE) for each in rules}
 
 
 def workspace_placeholder(workspace: str) -> dict[str, str]:
-    """Return the replacement for the placeholder of an item's own workspace."""
+    """Return a mapping from the placeholder of an item's own workspace to the id of this workspace."""
     return {_OWN_WORKSPACE: workspace}
 
 

@@ -1,8 +1,8 @@
 """Shortcuts that show a lake in a Fabric lakehouse.
 
 `Files/headwater` is the whole lake: notebooks read through it and look up the current generation of silver and gold.
-The table shortcuts are for the SQL endpoint and Power BI, which cannot look it up: each points to the generation that
-was current when the shortcut was created, and that generation stays readable when another replaces it.
+The table shortcuts are for the SQL endpoint and Power BI, which cannot look up a generation: each points to the one
+that was current when the shortcut was created, and that generation stays readable when another replaces it.
 """
 
 import re
@@ -17,13 +17,17 @@ LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
 LAKE_NAME = "headwater"
 
 _OWN = (EDGE_SETS, STATE)
-"""Internal tables, which only passes can read."""
+"""Internal tables without shortcuts: only the Spark passes can interpret them."""
 
 _ABFSS = re.compile(r"abfss://(?P<container>[^@/]+)@(?P<host>[^/]+)(?P<path>/.*)?")
 
 
 class Shortcut(NamedTuple):
-    """A shortcut in a lakehouse, and the folder that it shows; subpath: `/CONTAINER/FOLDER`."""
+    """A shortcut in a lakehouse, and the storage folder that it shows.
+
+    path, name: folder and name of the shortcut in the lakehouse. location: URL of the storage account. subpath:
+    `/CONTAINER/FOLDER` of the storage folder.
+    """
 
     path: str
     name: str
@@ -31,13 +35,13 @@ class Shortcut(NamedTuple):
     subpath: str
 
     def body(self, connection: str) -> dict[str, Any]:
-        """Return the body for `onelake-shortcuts/create-shortcut`; connection: its id in Fabric."""
+        """Return the body for `onelake-shortcuts/create-shortcut`. connection: id of the connection to the storage."""
         target = {"location": self.location, "subpath": self.subpath, "connectionId": connection}
         return {"path": self.path, "name": self.name, "target": {"adlsGen2": target}}
 
 
 class ShortcutPlace(NamedTuple):
-    """A folder in a storage account, as in shortcuts."""
+    """A folder in a storage account. location: URL of the account; subpath: `/CONTAINER/FOLDER`."""
 
     location: str
     subpath: str
@@ -64,7 +68,8 @@ def parse_lake_address(lake: str) -> ShortcutPlace:
 def lake_shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
     """Yield the shortcuts of a lake: the whole lake, bronze events, and the tables of the current generations.
 
-    generations: by layer; schema: of a lakehouse with schemas.
+    generations: name of the current generation by layer. schema: schema for the table shortcuts, None if the lakehouse
+    has no schemas.
     """
     yield Shortcut("Files", LAKE_NAME, *lake)
     tables = f"Tables/{schema}" if schema else "Tables"

@@ -24,7 +24,7 @@ _ROLE = "needs a Contributor of the workspace, and the tenant setting *Users can
 _BUSY = ("Waiting", "Running", "Cancelling")
 _NOT_OURS = "it was not created by Headwater, and its content is replaced"
 _SCHEDULE_YEARS = 10
-"""Duration of the schedule, because Fabric requires an end."""
+"""Years until the schedule ends. Fabric requires an end."""
 
 ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
 WRITE_RIGHT = "right to write silver and gold"
@@ -36,7 +36,7 @@ _NEEDED = (
 
 
 class StepState(StrEnum):
-    """The result of a check; every state except `there` can be fixed by applying the step, unless it is `blocked`."""
+    """The result of a check. Applying the step fixes `missing` and `differs`; `blocked` needs a person."""
 
     THERE = "there"
     MISSING = "missing"
@@ -45,9 +45,10 @@ class StepState(StrEnum):
 
 
 class WorkspaceStep(NamedTuple):
-    """One step. note: information, or who must allow it; apply: applies the step, None if only a person can do it.
+    """A step of a deployment.
 
-    follow_up: what a person must do afterwards.
+    note: information about the state, or the role that the step needs. apply: applies the step; None if there is
+    nothing to do or if only a person can do it. follow_up: what a person must do after the step.
     """
 
     what: str
@@ -66,7 +67,7 @@ class StepResult(NamedTuple):
 
 
 def deploy_steps(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
-    """Apply the steps in order and yield the results; raises WrongSetting at a step that only a person can do."""
+    """Apply the steps in order, and yield the results. Raises WrongSetting at a step that only a person can do."""
     for step in steps:
         if step.state is StepState.THERE:
             yield StepResult(step.what, "unchanged", step.note)
@@ -84,7 +85,7 @@ def check_steps(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
 
 
 def capacity_step(workspace: dict[str, Any], capacities: Callable[[], Iterator[dict[str, Any]]]) -> WorkspaceStep:
-    """Check whether the workspace has an active capacity, as far as this identity may see it."""
+    """Check whether the workspace has an active capacity, if the signed-in identity may see capacities."""
     capacity = workspace.get("capacityId")
     if not capacity or workspace.get("capacityAssignmentProgress") not in (None, "Completed"):
         note = (
@@ -102,7 +103,7 @@ def capacity_step(workspace: dict[str, Any], capacities: Callable[[], Iterator[d
 
 
 def identity_step(fabric: FabricClient, workspace: dict[str, Any]) -> WorkspaceStep:
-    """Check whether the workspace has an identity, by which the connection reads the lake."""
+    """Check whether the workspace has an identity. The connection reads the lake with this identity."""
     if own := workspace.get("workspaceIdentity"):
         return WorkspaceStep("workspace identity", StepState.THERE, f"give {own['servicePrincipalId']} {_READER}")
     path, then = f"/workspaces/{workspace['id']}", f"give it {_READER}; `check` shows its id"
@@ -119,7 +120,7 @@ def _create_identity(fabric: FabricClient, workspace: str) -> None:
 
 
 def find_connection(fabric: FabricClient, name: str) -> dict[str, Any] | None:
-    """Return the connection with a name, among those that this identity may use."""
+    """Return the connection with this name, None if the signed-in identity may use no such connection."""
     return next((each for each in fabric.list_all("/connections") if each.get("displayName") == name), None)
 
 
@@ -150,7 +151,7 @@ def _create_connection(fabric: FabricClient, name: str, lake: ShortcutPlace) -> 
 
 
 def connection_body(name: str, lake: ShortcutPlace) -> dict[str, Any]:
-    """Return the body for `connections/create-connection`; it uses the workspace's identity, without a secret."""
+    """Return the body for `connections/create-connection`. The connection uses the workspace's identity, no secret."""
     parameters = {"server": lake.location, "path": lake.subpath.strip("/").partition("/")[0]}
     return {
         "connectivityType": "ShareableCloud",
@@ -180,7 +181,7 @@ def _is_connection_to(connection: dict[str, Any], lake: ShortcutPlace) -> bool:
 
 
 class WorkspaceItems:
-    """The items of one workspace; the list is read once, and again after each creation."""
+    """The items of one workspace. The list of items is requested once, and again after each creation."""
 
     def __init__(self, fabric: FabricClient, workspace: str) -> None:
         self._fabric = fabric
@@ -188,14 +189,14 @@ class WorkspaceItems:
         self._items: dict[tuple[str, str], dict[str, Any]] | None = None
 
     def find_item(self, item: FabricItem) -> dict[str, Any] | None:
-        """Return an item as it appears in the list of items."""
+        """Return the entry of an item in the list of items, None if the workspace has no such item."""
         if self._items is None:
             listed = self._fabric.list_all(f"{self._path}/items")
             self._items = {(each["type"], each["displayName"]): each for each in listed}
         return self._items.get((item.kind, item.name))
 
     def item_step(self, item: FabricItem) -> WorkspaceStep:
-        """Compare an item with our definition of it."""
+        """Compare the deployed item with the item of the plan."""
         found = self.find_item(item)
         if item.kind == LAKEHOUSE:
             if found:
@@ -212,7 +213,10 @@ class WorkspaceItems:
         self._create(item)
 
     def _create_or_update(self, item: FabricItem) -> None:
-        """Create an item or replace its content, then mark it; without a mark it is replaced later."""
+        """Create an item or replace its content, then write the hash of its parts into its description.
+
+        If the process is killed before the hash is written, the next deployment replaces the item.
+        """
         found = self.find_item(item) or self._create(item)
         place = f"{self._path}/items/{found['id']}"
         if not found.get("made"):
@@ -253,7 +257,7 @@ def _publish_state(environment: Mapping[str, Any]) -> str:
 
 
 def schedule_step(fabric: FabricClient, workspace: str, pipeline: str, minutes: int) -> WorkspaceStep:
-    """Compare the schedules of a pipeline with one run every so many minutes; a disabled schedule stays disabled."""
+    """Check whether a pipeline has exactly one schedule with this interval. A disabled schedule stays disabled."""
     what = f"schedule, every {minutes} min"
     path = f"/workspaces/{workspace}/dataPipelines/{pipeline}/jobs/execute/schedules"
     found = [each for each in fabric.list_all(path) if each.get("configuration", {}).get("type") == "Cron"]
@@ -273,16 +277,17 @@ def schedule_step(fabric: FabricClient, workspace: str, pipeline: str, minutes: 
 
 
 def _create_schedule(fabric: FabricClient, path: str, minutes: int) -> None:
-    """Create a schedule, then remove duplicates: schedules have no names, so concurrent deployments each create one.
+    """Create a schedule, then delete duplicates.
 
-    All deployments keep the same schedule, and the last one sees all others.
+    Schedules have no names, so each of several concurrent deployments creates one. All deployments choose the same
+    schedule to keep, and the last deployment sees the schedules of all others.
     """
     fabric.post(path, schedule_body(minutes))
     _delete_schedules(fabric, path, _duplicate_schedules(list(fabric.list_all(path)), minutes))
 
 
 def _duplicate_schedules(found: Sequence[Mapping[str, Any]], minutes: int) -> list[str]:
-    """Return the ids of all but one of the equivalent schedules."""
+    """Return the ids of the enabled schedules with this interval, except the id that sorts first."""
     return sorted(each["id"] for each in found if _is_wanted_schedule(each, minutes))[1:]
 
 
@@ -310,7 +315,7 @@ def schedule_body(minutes: int) -> dict[str, Any]:
 
 
 def write_step(fabric: FabricClient, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
-    """Write an empty file to each layer through the shortcut, and delete it."""
+    """Check write access: write an empty file to each layer through the shortcut, and delete the file."""
     if lakehouse is None:
         return WorkspaceStep(WRITE_RIGHT, StepState.MISSING, "needs the lakehouse")
     root = f"{onelake}/{workspace}/{lakehouse}/Files/{LAKE_NAME}"
@@ -321,7 +326,10 @@ def write_step(fabric: FabricClient, onelake: str, workspace: str, lakehouse: st
 
 
 def _can_write(fabric: FabricClient, url: str) -> bool:
-    """Create and delete a file; OneLake accesses the lake with the identity of the shortcut's connection."""
+    """Create and delete a file, and return whether OneLake allowed it.
+
+    OneLake accesses the lake with the identity of the shortcut's connection.
+    """
     try:
         fabric.request_onelake("PUT", f"{url}?resource=file")
         fabric.request_onelake("DELETE", url)

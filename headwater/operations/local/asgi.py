@@ -11,7 +11,7 @@ from headwater.operations.local.exchange import Exchange, ExchangeConnection, st
 
 _NO_NAME = re.compile(rb'[\x00-\x1f\x7f()<>@,;:\[\]={} \t\\"]')
 _NO_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that would end a header and start another one or the body (RFC 9110, section 5)."""
+"""Characters that a header value must not contain: a line break would start another header or the body (RFC 9110)."""
 
 _WITHOUT_BODY = (204, 304)
 
@@ -28,10 +28,10 @@ class AsgiExchange(Exchange):
         self._started = False
         self._is_chunked = False
         self._missing = 0
-        """Bytes of the announced body that the application has not sent."""
+        """Number of bytes of the announced body that the application has not sent yet."""
 
     async def run(self) -> None:
-        """Let the application respond; if it fails, send 500, or close the connection after a partial response."""
+        """Let the application respond. If it fails, send 500; after a partial response, close the connection."""
         try:
             await self._app(self._scope, self._receive, self._send)
         except asyncio.CancelledError:  # the server stops, and its grace period is over

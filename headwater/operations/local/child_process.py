@@ -1,4 +1,4 @@
-"""What `headwater up` and its child processes share: start, settings, notifications, end.
+"""Functions that `headwater up` and its child processes share: start, settings, notifications, exit.
 
 A child reads its settings from the first line of standard input, so no secret is on a command line. This pipe closes
 when the supervisor exits for any reason, and the child then shuts down.
@@ -39,15 +39,15 @@ _HELD_BY_THE_LAST_S = 15
 _LOOK_AGAIN_S = 1.0
 
 _ALL = 1 << 20
-"""More bytes than a pipe can hold."""
+"""Bytes to read at once to empty a pipe: more than a pipe can hold."""
 
 
 @contextmanager
 def child_process(role: str, *, exclusive: bool = True, required: bool = True) -> Iterator[tuple[Settings, Path]]:
-    """Yield settings and data folder; the process exits at the end of the block, after logging any fault in it.
+    """Yield the settings and the data folder, and exit the process at the end of the block.
 
-    exclusive: no other process may have this role at the same time. required: a fault that does not pass by itself
-    stops all of Headwater.
+    A HeadwaterError in the block is logged before the exit. exclusive: no other process may have this role at the same
+    time. required: an error that a restart cannot fix stops all of Headwater.
     """
     gc.freeze()  # exclude the loaded modules from garbage collection
     settings, status = read_settings(), 0
@@ -71,7 +71,10 @@ def child_process(role: str, *, exclusive: bool = True, required: bool = True) -
 def retry_while_disk_full(
     action: Callable[[], T], report: Callable[[str], object], wait: Callable[[float], object]
 ) -> T:
-    """Retry `action` while the disk is full, and return its result; reports each new reason once."""
+    """Call `action` repeatedly while the disk is full, and return its result.
+
+    report: called with the error message, once for each new message. wait: called with the seconds until the next try.
+    """
     reported = ""
     while True:
         try:
@@ -84,9 +87,10 @@ def retry_while_disk_full(
 
 
 def _exit_immediately(status: int) -> NoReturn:
-    """Exit immediately: our own resources are closed, but threads of delta-rs, obstore and librdkafka still run.
+    """Exit the process without Python's own clean-up. Call it after all resources are closed.
 
-    A normal exit once crashed with SIGSEGV on Azure storage, while such threads used state that Python tore down.
+    Threads of delta-rs, obstore and librdkafka still run at this time. A normal exit can crash with SIGSEGV, because
+    such a thread uses state that Python has already deleted.
     """
     logging.shutdown()
     with suppress(OSError):  # the reader of the output may have exited
@@ -96,13 +100,16 @@ def _exit_immediately(status: int) -> NoReturn:
 
 
 def _wait_or_exit(seconds: float) -> None:
-    """Wait, or exit if the supervisor has exited or asks to stop; covers the time before the service checks that."""
+    """Wait, or exit the process if the supervisor has exited or asks to stop.
+
+    Use it while the service has not started yet and does not check for this itself.
+    """
     if select.select([sys.stdin.fileno()], [], [], seconds)[0]:
         sys.exit(0)
 
 
 def read_settings() -> Settings:
-    """Read the settings from the supervisor; exits if the supervisor has exited before sending them."""
+    """Read the settings that the supervisor sends. Exits the process if the supervisor exits before sending them."""
     return settings_from_json(sys.stdin.buffer.readline() or sys.exit(0))
 
 
@@ -119,7 +126,7 @@ def call_when_parent_ends(*calls: Callable[[], None]) -> None:
 
 
 def write_pid(folder: Path, name: str, pid: int) -> None:
-    """Write the process id of a role, for people and tests."""
+    """Write the id of the process with this role to the folder `run`, for people and tests."""
     write_run_file(folder, f"{name}.pid", b"%d\n" % pid)
 
 
@@ -134,37 +141,40 @@ def encode_settings(settings: Settings) -> bytes:
 
 
 class NotificationPipe:
-    """A pipe by which one process notifies another that there is new work; the sender uses one end, the receiver both.
+    """A pipe with which one process notifies another process that there is new work.
 
-    The supervisor keeps it open, so a notification survives a restart of its receiver. It is only a hint: receivers
-    check for work on every tick anyway, so a lost notification delays them by one tick.
+    The supervisor keeps the pipe open, so a notification survives a restart of its receiver. Receivers check for work
+    on every tick anyway, so a lost notification delays them by at most one tick.
     """
 
     def __init__(self, reading: int, writing: int):
-        """Use two descriptors, for example inherited ones."""
+        """Use the file descriptors of the reading and the writing end, which a child process inherits."""
         self.descriptors = reading, writing
         self._poll = select.poll()
         self._poll.register(reading, select.POLLIN)
 
     @classmethod
     def create(cls) -> "NotificationPipe":
-        """Create a pipe whose reads and writes never block."""
+        """Create a pipe on which reading and writing never block."""
         found = os.pipe()
         for descriptor in found:
             os.set_blocking(descriptor, False)
         return cls(*found)
 
     def notify(self, note: bytes = b"") -> None:
-        """Notify the receiver, from any thread, in about a microsecond. A full pipe already contains notifications."""
+        """Notify the receiver. Callable from any thread; takes about a microsecond.
+
+        note: bytes for the receiver. If the pipe is full, the note is dropped, and the receiver finds the earlier ones.
+        """
         with suppress(BlockingIOError):
             os.write(self.descriptors[1], note + b"\n")
 
     def wait(self, seconds: float) -> None:
-        """Wait for a notification, which remains until `take` is called."""
+        """Wait for a notification. The notification stays in the pipe until `take_notes` is called."""
         self._poll.poll(math.ceil(seconds * 1000))
 
     def take_notes(self) -> list[bytes]:
-        """Return the notes of all notifications so far."""
+        """Remove all notifications from the pipe, and return their notes."""
         with suppress(BlockingIOError):
             return os.read(self.descriptors[0], _ALL).splitlines()
         return []
@@ -176,5 +186,5 @@ def encode_position(source: Source, sequence: int) -> bytes:
 
 
 def decode_positions(notes: Sequence[bytes]) -> dict[Source, int]:
-    """Return how far each partition is according to the notes; empty notes only notify."""
+    """Return the last position of each partition in the notes of `encode_position`. Empty notes have no position."""
     return dict(msgspec.json.decode(note, type=tuple[Source, int]) for note in notes if note)

@@ -1,4 +1,4 @@
-"""A connection of `serve`: HTTP/1.1 on httptools, with limits on what a client may send and how slowly.
+"""A connection of `serve`: HTTP/1.1 on httptools, with limits on the size and the duration of requests.
 
 A posted event goes to the receiver without ASGI messages, which saves CPU (docs/decisions/0125). The ASGI application
 handles all other requests. Limits, pipelining and error responses are the same for both.
@@ -20,28 +20,31 @@ from headwater.operations.local.exchange import Exchange, FlowControl, status_li
 from headwater.operations.local.intake import Handler, IntakeExchange
 
 KEEP_ALIVE_S = 75.0
-"""An unused connection is closed after this time."""
+"""Seconds after which an unused connection is closed."""
 
 MAX_UNMATCHED_BYTES = 64 << 10
 """Maximum number of received bytes that complete neither a request nor a part of a body."""
 
 _PART_BYTES = 16 << 10
-"""Parsed in one step; limits how many pipelined requests are in memory, however many a client sends."""
+"""Number of bytes to parse in one step. It limits the number of pipelined requests in memory."""
 
 Headers = Mapping[str, str]
 
 
 class ConnectionHost(Protocol):
-    """What a connection needs from its server; the instance is the ASGI application of all other requests."""
+    """The server of a connection. It is also the ASGI application for requests that the receiver does not handle."""
 
     timeout_s: float
-    """Limit from connecting, or from a request's first byte, to the end of its headers; and again for its body."""
+    """Maximum seconds until the headers of a request are complete, and again until its body is complete.
+
+    The time starts with the connection or, for a later request, with its first byte.
+    """
 
     def find_handler(self, method: str, path: str, headers: Headers) -> Handler | None:
         """Return the receiver's handler for a request, None if the ASGI application handles it."""
 
     def count_refusal(self, refusal: Refusal) -> None:
-        """Count bytes that never become a request."""
+        """Count a refusal of bytes that are not a complete request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request that is not a posted event."""
@@ -53,29 +56,29 @@ class ServerActivity:
     def __init__(self) -> None:
         self.tasks: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        """Set once the server has stopped and nothing is open or running."""
+        """Set when the server has stopped, all connections are closed and no request is running."""
         self._connections: set[Connection] = set()
         self._is_stopping = False
 
     def add_connection(self, connection: "Connection") -> None:
-        """Note an open connection; closes it if the server stops."""
+        """Add an open connection. Closes the connection if the server is stopping."""
         self._connections.add(connection)
         if self._is_stopping:
             connection.stop()
 
     def remove_connection(self, connection: "Connection") -> None:
-        """Note that a connection is closed."""
+        """Remove a closed connection."""
         self._connections.discard(connection)
         self._check_if_idle()
 
     def start_exchange(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
-        """Run an exchange."""
+        """Run an exchange in a task of the event loop, and track the task until it ends."""
         task = loop.create_task(exchange.run())
         self.tasks.add(task)
         task.add_done_callback(self._remove_task)
 
     def stop_connections(self) -> None:
-        """Let all connections end after the responses to what they have received."""
+        """Close each connection after it has responded to the requests that it has received."""
         self._is_stopping = True
         for connection in list(self._connections):
             connection.stop()
@@ -91,7 +94,7 @@ class ServerActivity:
 
 
 class Connection(asyncio.Protocol):
-    """One client. Requests run one after another, also if they arrive together."""
+    """The connection of one client. Its requests run one after another, even if they arrive together."""
 
     transport: asyncio.Transport
     flow: FlowControl
@@ -104,7 +107,7 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._lines: dict[str, str] = {}
         self._last: Exchange | None = None
-        """The request whose headers or body arrive, or arrived last."""
+        """The newest request: its headers or its body are arriving or have arrived."""
         self._running: Exchange | None = None
         self._waiting: deque[Exchange] = deque()
         self._unread = b""
@@ -116,7 +119,7 @@ class Connection(asyncio.Protocol):
         self._idle_from = loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's does not inherit from it
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass of asyncio.Transport
         self.flow = FlowControl(self.transport)
         self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
         self._idle = self.loop.call_later(KEEP_ALIVE_S, self._close_if_idle)
@@ -131,10 +134,10 @@ class Connection(asyncio.Protocol):
             if exchange:
                 exchange.disconnect()
         self.flow.resume_writing()
-        self._parser = None  # it refers to the connection, and the garbage collector would have to find both
+        self._parser = None  # breaks the reference cycle of parser and connection
 
     def stop(self) -> None:
-        """Close the connection once it has responded to what it has received."""
+        """Close the connection after it has responded to the requests that it has received."""
         if self._last is None or self._last.response_complete:
             self.transport.close()
         else:
@@ -158,7 +161,7 @@ class Connection(asyncio.Protocol):
             self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
 
     def _parse_unread(self) -> None:
-        """Parse received bytes, unless pipelined requests are waiting; then the bytes wait, too."""
+        """Parse the received bytes. While pipelined requests wait, leave the bytes unparsed."""
         while self._unread and not self._waiting and not self.transport.is_closing():
             part, self._unread = self._unread[:_PART_BYTES], self._unread[_PART_BYTES:]
             self._unmatched_bytes += len(part)
@@ -189,7 +192,7 @@ class Connection(asyncio.Protocol):
             )
             return False
         self._last.keep_alive = False
-        return True  # keep our half open
+        return True  # keep the sending side open for the responses
 
     def on_message_begin(self) -> None:
         if not self._is_replaying:
@@ -219,7 +222,7 @@ class Connection(asyncio.Protocol):
         self._last = exchange
         if is_first:
             self._start_exchange(exchange)
-        else:  # sent before the response to the previous request
+        else:  # pipelined: the client sent it before the response to the previous request
             self.flow.pause_reading()
             self._waiting.append(exchange)
 
@@ -235,9 +238,9 @@ class Connection(asyncio.Protocol):
             self._last.end_body()
 
     def _ignore_upgrade(self) -> None:
-        """Ignore an upgrade offer, as HTTP allows: Java's HTTP client offers h2c with each POST.
+        """Ignore an upgrade offer, as HTTP allows. Java's HTTP client offers an upgrade to h2c with each POST.
 
-        The parser stops at such headers, before the body, so a new parser gets the length of the body and continues.
+        The parser stops after headers with such an offer. A new parser gets the length of the body and parses the rest.
         """
         framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
         self._parser = _new_parser(self)
@@ -282,12 +285,15 @@ class Connection(asyncio.Protocol):
         return self._lines.get("expect", "").lower() == "100-continue"
 
     def on_response_complete(self) -> None:
-        """Continue with the next request; one idle timer serves all requests of the connection."""
+        """Continue with the next request, and restart the connection's only idle timer."""
         self._idle_from = self.loop.time()
         self._next_request()
 
     def _next_request(self) -> None:
-        """Start the next waiting request, else resume reading. Do neither while the client does not read responses."""
+        """Start the next waiting request or, if none waits, resume reading.
+
+        Does nothing while the client does not read its responses.
+        """
         if self.transport.is_closing():
             return
         if self.flow.is_write_paused:
@@ -328,7 +334,10 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def _refuse_and_close(self, status: int, reason: str, what: str, fix: str) -> None:
-        """Respond on the raw connection and close it, because there is no request to respond to."""
+        """Write an error response without a request, and close the connection.
+
+        reason: the reason for metrics. what, fix: text of the response, and advice for the client.
+        """
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)
@@ -352,6 +361,9 @@ def _new_parser(connection: Connection) -> Any:
 
 
 def _socket_address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
-    """Return address and port of one side of a TCP connection; side: `sockname` or `peername`."""
+    """Return the address and the port of one side of a connection, None if it has none.
+
+    side: `sockname` for the server, `peername` for the client.
+    """
     address = transport.get_extra_info(side)
     return (str(address[0]), int(address[1])) if address else None

@@ -1,4 +1,4 @@
-"""One HTTP request and its response on a connection: what the paths of posted events and of ASGI have in common."""
+"""One HTTP request and its response on a connection. Base of the exchanges for posted events and for ASGI."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -7,7 +7,7 @@ from http.client import responses
 from typing import Protocol
 
 HIGH_WATER_BYTES = 64 << 10
-"""The connection stops reading while this much of a body waits for its handler."""
+"""The connection stops reading from the client while more bytes of a body than this wait for the handler."""
 
 
 class FlowControl:
@@ -21,17 +21,17 @@ class FlowControl:
 
     @property
     def is_write_paused(self) -> bool:
-        """Whether the client does not take what was sent to it."""
+        """Whether writers must wait because the client does not read its responses fast enough."""
         return not self._writable.is_set()
 
     def pause_reading(self) -> None:
-        """Leave further bytes with the client."""
+        """Stop reading from the client."""
         if not self._is_read_paused:
             self._is_read_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Start reading from the client again."""
         if self._is_read_paused:
             self._is_read_paused = False
             self._transport.resume_reading()
@@ -45,12 +45,12 @@ class FlowControl:
         self._writable.set()
 
     async def drain(self) -> None:
-        """Wait until the client takes more."""
+        """Wait until the socket accepts more bytes for the client."""
         await self._writable.wait()
 
 
 class ExchangeConnection(Protocol):
-    """The connection, as an exchange sees it."""
+    """The members of a connection that an exchange uses."""
 
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
@@ -63,11 +63,12 @@ class ExchangeConnection(Protocol):
 class Exchange(ABC):
     """One request and its response. The connection adds the body as it arrives.
 
-    `more_body`: the body is not complete. `keep_alive`: the connection stays open after the response.
+    more_body: whether parts of the body are still missing. keep_alive: whether the connection stays open after the
+    response.
     """
 
     def __init__(self, wire: ExchangeConnection, method: str, *, keep_alive: bool, expects_100: bool):
-        """expects_100: the client waits for `100 Continue` before it sends the body."""
+        """expects_100: whether the client waits for `100 Continue` before it sends the body."""
         self.body = bytearray()
         self.more_body = True
         self.disconnected = False
@@ -80,10 +81,10 @@ class Exchange(ABC):
 
     @abstractmethod
     async def run(self) -> None:
-        """Respond; the connection starts this when it is the request's turn."""
+        """Handle the request and send the response. The connection calls this after the previous response."""
 
     def add_body_part(self, part: bytes) -> None:
-        """Take a part of the body; too many unread parts pause the connection."""
+        """Add a part of the body. If more than HIGH_WATER_BYTES are unread, the connection stops reading."""
         if self.response_complete:
             return
         self.body += part
@@ -92,18 +93,18 @@ class Exchange(ABC):
         self._changed.set()
 
     def end_body(self) -> None:
-        """Note that the body is complete."""
+        """Mark the body as complete."""
         if not self.response_complete:
             self.more_body = False
             self._changed.set()
 
     def disconnect(self) -> None:
-        """Note that the client has closed the connection."""
+        """Mark the client as disconnected, unless the response is complete."""
         self.disconnected = not self.response_complete
         self._changed.set()
 
     async def _wait_for_body(self) -> None:
-        """Wait for more of the body, its end, or the end of the connection."""
+        """Wait until a part of the body arrives, the body ends, or the client disconnects."""
         if self._expects_100:
             self._expects_100 = False
             self._wire.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -112,7 +113,7 @@ class Exchange(ABC):
         self._changed.clear()
 
     def _complete_response(self) -> None:
-        """End the response: close the connection or continue with its next request."""
+        """End the response. Then close the connection, or let it continue with its next request."""
         self.response_complete = True
         self._changed.set()
         if not self.keep_alive:
@@ -122,5 +123,5 @@ class Exchange(ABC):
 
 @cache
 def status_line(status: int) -> bytes:
-    """Return the first line of a response; the phrase is empty for an unregistered status."""
+    """Return the status line of a response. The reason phrase is empty if the status is not registered."""
     return f"HTTP/1.1 {status} {responses.get(status, '')}\r\n".encode("ascii")

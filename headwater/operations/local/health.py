@@ -46,7 +46,7 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 FINDINGS = Gauge("headwater_findings", "Missing reports in the newest saved comparisons.", ["kind"])
 COMPARED = Gauge("headwater_comparison_seconds", "Time since the end of a comparison's range.", ["comparison"])
 _FINDINGS_EVERY_S = 60.0
-"""Between two reads of the lake: scrapes are frequent, comparisons are rare."""
+"""Minimum seconds between two reads of the findings. Scrapes are frequent, but findings change rarely."""
 
 SINK_BEHIND = Gauge("headwater_sink_behind_events", "Events of the lake that a sink has not taken.", ["sink"])
 SINK_BEHIND_S = Gauge("headwater_sink_behind_seconds", "Age of the oldest event that a sink has not taken.", ["sink"])
@@ -58,10 +58,10 @@ SINK_TROUBLE = Gauge("headwater_sink_in_trouble", "1 while a sink waits for its 
 
 
 class HealthRoutes:
-    """Serves health checks and metrics; only the log decides whether requests can be acknowledged.
+    """The routes of health checks and metrics. Only the state of the log decides whether events can be acknowledged.
 
-    A receiver without other services needs no permission on the lake and never reads it; metrics of other services are
-    NaN.
+    A process that runs only the receiver never reads the lake and needs no permission on it. The metrics of services
+    that this process does not run are NaN.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class HealthRoutes:
         freshness: FreshnessMeter,
         folder: Path,
     ):
-        """folder: data folder, where other processes write their status."""
+        """stations: services of this machine. folder: data folder, to which other processes write their status."""
         self._receives, self._answers = "receiver" in stations, "api" in stations
         self._knows_lake = self._answers or "parser" in stations
         for gauge in () if self._answers else (BEHIND, SET_ASIDE) if self._knows_lake else (PENDING, BEHIND, SET_ASIDE):
@@ -98,7 +98,7 @@ class HealthRoutes:
         ]
 
     def watermarks(self) -> dict[str, int]:
-        """Return the newest sequence number in the lake, by partition."""
+        """Return the lake's watermark of each partition: its newest parsed sequence number."""
         with self._one_at_a_time:
             passed = self._bronze.watermarks([reader.source for reader in self._readers()])
             return {source.partition: mark for source, mark in passed.items()}
@@ -107,25 +107,24 @@ class HealthRoutes:
         return json_response(200, {"live": True})
 
     async def _answer_ready(self, _: Request) -> Response:
-        """Return 200 if events can be acknowledged; a lagging or unavailable lake or index does not change that.
+        """Answer 200 if events can be acknowledged, even if the lake or the index lags or is unavailable.
 
-        Without a receiver, return 200 once questions have seen everything that was in the lake when this process
-        started.
+        Without a receiver, answer 200 once answers include all events that were in the lake when this process started.
         """
         trouble = self._log.unavailability_reason()
-        # an unavailable log service is not queried for its backlog, because that may take very long
+        # do not ask an unavailable log service for its backlog, because the request may take very long
         is_asked = self._knows_lake and not trouble
         found = (
             await asyncio.to_thread(self._serving_state) if is_asked else _ServingState("not asked", "not asked", None)
         )
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
-        components |= service_troubles(self._folder)  # "index": the reason for a stop replaces its lag
+        components |= service_troubles(self._folder)  # for the index, the reason of a stop replaces its lag
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
         state = {"ready": is_ready, "components": components, "freshness": found.freshness}
         return json_response(200 if is_ready else 503, state)
 
     def _has_caught_up(self, found: Freshness | None) -> bool:
-        """Return whether questions have caught up with the start of this process; once true, it stays true."""
+        """Return whether answers have included all events from before the start of this process at least once."""
         if found and found.bronze < time.time() - self._began:
             self._caught_up = True
         return self._caught_up or not self._answers
@@ -175,7 +174,7 @@ class HealthRoutes:
 
 
 class _ServingState(NamedTuple):
-    """The states of lake and index, and `freshness` as in the API."""
+    """The states of lake and index as text, `ok` or a reason, and the answer of the question `freshness`."""
 
     of_lake: str
     of_index: str
@@ -187,7 +186,7 @@ def _lag_text(waits_s: float, where: str) -> str:
 
 
 class FindingMeter:
-    """Measures findings in the lake; the caller prevents concurrent use of the lake object."""
+    """Sets the metrics of the saved findings of `headwater reconcile`. Not thread-safe, because it shares `bronze`."""
 
     def __init__(self, bronze: Bronze) -> None:
         self._bronze = bronze
@@ -195,7 +194,7 @@ class FindingMeter:
         self._until_us: dict[str, int] = {}
 
     def update_metrics(self) -> None:
-        """Update the metrics; raises LakeUnavailable."""
+        """Update the metrics. Raises LakeUnavailable."""
         if time.monotonic() >= self._looked + _FINDINGS_EVERY_S:
             self._count_findings()
             self._looked = time.monotonic()
@@ -203,7 +202,7 @@ class FindingMeter:
             COMPARED.labels(name).set(max(0.0, time.time() - until_us / 1e6))
 
     def _count_findings(self) -> None:
-        """Count each kind of finding; kinds that no longer occur are set to 0."""
+        """Read the findings, and set the number of findings of each kind. Kinds without findings become 0."""
         found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
         FINDINGS.clear()
         COMPARED.clear()
@@ -226,7 +225,7 @@ class _SinkStatuses(msgspec.Struct):
 
 
 def measure_sinks(folder: Path) -> None:
-    """Update the metrics; removed sinks disappear from them."""
+    """Update the metrics of the sinks from their status file. The metrics of removed sinks disappear."""
     try:
         found = msgspec.json.decode((folder / "run" / STATUS_FILE).read_bytes(), type=_SinkStatuses).sinks
     except (OSError, msgspec.DecodeError):

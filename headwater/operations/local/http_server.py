@@ -9,7 +9,7 @@ from headwater.operations.local.connection import Connection, ConnectionHost, Se
 BACKLOG = 2048
 
 GRACE_S = 10.0
-"""Time for requests in progress when the server stops; then they are cancelled."""
+"""Seconds after which requests in progress are cancelled when the server stops."""
 
 _CANCEL_S = 1.0
 

@@ -13,9 +13,10 @@ from headwater.operations.runtime.index import maintain_index
 
 
 def main() -> None:
-    """Run as a child of `headwater up`.
+    """Run as a child of `headwater up`. The arguments are the descriptors of two notification pipes.
 
-    The parser notifies the first pipe after each commit; the second pipe is notified after each update of the index.
+    The parser notifies the first pipe after each commit. This process notifies the second pipe after each update of the
+    index.
     """
     stop, wake, serve = (
         threading.Event(),
@@ -25,7 +26,7 @@ def main() -> None:
     with child_process("index", exclusive=False) as (
         settings,
         folder,
-    ):  # maintain_index waits for the lock if a command has it
+    ):  # not exclusive: maintain_index waits for the lock while a command updates the index
         call_when_parent_ends(stop.set, wake.notify)
         maintain_index(
             settings, folder, stop, wake.wait, lambda: decode_positions(wake.take_notes()), on_change=serve.notify

@@ -1,6 +1,6 @@
 """Send events of files to a running Headwater, or ingest events into a data folder while none is running.
 
-`headwater send` sends all events of files once, `headwater ingest` only new ones, and again as files grow.
+`headwater send` sends all events of files. `headwater ingest` sends only new events, also those added to files later.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ SEND_PATIENCE_S = 10.0
 _REASONS = 20
 
 PATIENCE_S = 120.0
-"""How long to wait for a receiver that has responded before; without limit when following files."""
+"""Seconds to wait for a receiver that has responded before. With `--follow`, there is no limit."""
 
 _DELETED_EVERY_S = 60.0
-"""Minimum time between deletions, which query bronze and look up every ingested file in the ledger."""
+"""Minimum seconds between two deletions of ingested files. Each deletion queries bronze and the whole ledger."""
 
 _REST = 4.0
-"""Rest after each scan, as a multiple of its CPU time: scanning uses at most a fifth of a core."""
+"""Pause after each scan of the files, as a multiple of its CPU time. Scanning uses at most a fifth of a core."""
 
 _TIMEOUT_S = 30.0
 
@@ -81,9 +81,10 @@ def _in_batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What to ingest, and for how long.
+    """The options of `headwater ingest`.
 
-    since_us: returns the earliest file time at present. keep_s: age at which ingested files are deleted, None: never.
+    since_us: returns the earliest modification time of files to ingest (us, UTC). keep_s: seconds after which ingested
+    files are deleted, None to keep them. follow: whether to continue after the first scan.
     """
 
     since_us: Callable[[], int]
@@ -98,10 +99,11 @@ def ingest_files(
     in_bronze_us: Callable[[], int],
     say: Callable[[str], None],
 ) -> None:
-    """Ingest files once or continuously; raises Retry if a source or the receiver is unavailable, unless it follows.
+    """Ingest files once, or continuously with `options.follow`.
 
-    in_bronze_us: returns how far bronze is, see `confirmation`. say: called with the reason for a wait. Raises
-    WrongSetting if no file could ever be deleted.
+    in_bronze_us: returns the time up to which all received events are in bronze (us, UTC). say: called with the reason
+    of a wait. Raises Retry if a source or the receiver is unavailable, except with `options.follow`. Raises
+    WrongSetting if files are to be deleted but never could be.
     """
     _check_receiver_is_reachable(options)
     confirmed = float("-inf")
@@ -129,9 +131,9 @@ def _check_receiver_is_reachable(options: IngestOptions) -> None:
 
 
 def ingest_offline(settings: Settings, bodies: Iterable[bytes]) -> None:
-    """Append events to the log, and parse everything in the log.
+    """Append events to the log of a data folder, and parse the whole log, while Headwater does not run.
 
-    Raises WrongSetting if Headwater is running on the folder, or if its log is a service.
+    Raises WrongSetting if Headwater is running on the folder, or if the log is a service such as Kafka.
     """
     folder = require_data_folder(settings)
     if settings.log != "sqlite":

@@ -53,7 +53,7 @@ class IntakeExchange(Exchange):
             self._wire.transport.close()
 
     async def _body_chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives; a body that exceeds the time limit is refused with 408."""
+        """Yield the parts of the body as they arrive. Refuse the request with 408 if the body takes too long."""
         while True:
             more = self.more_body
             if self.body:
@@ -101,7 +101,7 @@ class IntakeExchange(Exchange):
 
 @lru_cache(maxsize=64)
 def _encode_response(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
-    """Return an encoded response; cached, because most responses are equal."""
+    """Encode a response. Results are cached, because most responses are equal."""
     lines = [status_line(status)]
     named = {**ANSWER_HEADERS, **dict(headers)}
     lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in named.items()]

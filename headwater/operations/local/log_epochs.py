@@ -17,12 +17,13 @@ from headwater.operations.settings import Settings
 def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, Any]:
     """Make the lake accept the current log, written by the ingest route `owner`.
 
-    Raises WrongSetting while `headwater up` is running.
-
-    A local log gets a new epoch: sequence numbers keep their values, and its remaining records are parsed again. A
+    A local log gets a new epoch. Its records keep their sequence numbers, and the parser parses them again. A log
     service defines its own epochs: a new log is parsed from its start; for an unchanged log, only the owner changes.
-    Records removed by retention are not a gap in the new epoch. Acknowledged records that the log has lost become a gap
-    in the old one. The lake records the events of earlier epochs, so that the audit still counts them.
+
+    Records that retention has deleted do not count as lost in the new epoch. Acknowledged records that the log has lost
+    are recorded as a gap in the old epoch. The lake keeps the number of events of earlier epochs for the audit.
+    Returns the new `epoch`, the epoch `before` it, and the number of `events in the lake`.
+    Raises WrongSetting while `headwater up` is running.
     """
     folder = require_data_folder(settings)
     with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
@@ -52,7 +53,7 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
 
 
 def _record_lost_events(settings: Settings, folder: Path, bronze: Bronze, epoch: str) -> None:
-    """Record a gap for events that the log acknowledged in the old epoch and that can no longer be parsed."""
+    """Record gaps in bronze for the events that the log acknowledged in the old epoch and no longer contains."""
     for reader in open_log_readers(settings, folder):
         with closing(reader):
             source = reader.in_epoch(epoch)

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 VACUUM_EVERY_S = 3600.0
 CHECK_AT_START_BYTES = 256 << 20
 CHECK_HOURLY_BYTES = 1 << 30
-"""Size of the lake's files that are verified per hour: 1 s of CPU, and a lake of 24 GB within a day."""
+"""Bytes of lake files to verify per hour. This takes 1 s of CPU, and covers a lake of 24 GB within a day."""
 MAX_PAUSE_S = 30.0
 SAY_AGAIN_S = 60.0
 
@@ -55,9 +55,10 @@ class ParserLoop:
     def __init__(
         self, settings: Settings, folder: Path, stop: threading.Event, wake: NotificationPipe, index: NotificationPipe
     ):
-        """Set up without opening the log, which `serve` creates.
+        """Prepare the loop without opening the log, which the process `serve` creates.
 
-        wake: notified when there are new records, and after `stop` is set. index: notified after each commit.
+        wake: the pipe that `serve` notifies about new records; notify it also after setting `stop`. index: the pipe
+        that the loop notifies after each commit.
         """
         self._settings = settings
         self._folder = folder
@@ -69,20 +70,20 @@ class ParserLoop:
         self._partitions: list[Partition] = []
         self._commits = 0
         self._left = 0  # small files that an earlier process left in the lake
-        self._not_before = 0.0  # earliest next commit to a remote lake: one per tick, for all partitions
+        self._not_before = 0.0  # earliest time of the next commit to a remote lake: one commit per tick and machine
         self._vacuumed = time.monotonic()
         self._last_logged = "", 0.0
         self._trouble = ParserTrouble(folder, self._bronze)
         self._is_proven = False
 
     def run(self) -> None:
-        """Parse until stopped; retries faults of log or lake with growing waits."""
+        """Parse until stopped. Retries after errors of log or lake, with growing waits."""
         while not (log_exists(self._settings, self._folder) or self._stop.wait(0.05)):
             pass
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
-            self._wake.take_notes()  # before looking, so that a notification during the look triggers another one
+            self._wake.take_notes()  # before reading the log, so that a notification meanwhile triggers another read
             taken = 0
             try:
                 taken = self._step_partitions()
@@ -98,7 +99,10 @@ class ParserLoop:
         self._close_partitions()
 
     def _wait_for_work(self, taken: int, pause: float, spent_s: float) -> None:
-        """Wait until the next tick after a commit; otherwise wait for a notification, at most one tick."""
+        """Wait until the next tick after a commit. Without a commit, wait for a notification, at most one tick.
+
+        taken: number of parsed records. pause: seconds to wait after an error. spent_s: duration of the last round.
+        """
         left_s = max(0.0, self._settings.tick_s - spent_s)
         if pause or taken or is_lake_remote(self._settings):
             self._stop.wait(pause or left_s)
@@ -117,7 +121,7 @@ class ParserLoop:
             try:
                 taken = bool(partition.commit_next())
             except LogUnavailable as error:
-                waits = error  # concerns one partition, so the others continue
+                waits = error  # the error concerns one partition, so the other partitions continue
                 continue
             if taken:
                 self._commits += 1
@@ -140,7 +144,7 @@ class ParserLoop:
             check_files(self._bronze, CHECK_HOURLY_BYTES)
 
     def _apply_retention(self) -> None:
-        """Remove old events; reopens the parsers if retention removed rows that they assume to be stored."""
+        """Delete old events. If this removes contents that the parsers assume to be stored, reopen the parsers."""
         if not self._settings.bronze_keep_days:
             return
         delete_old_events(self._bronze, self._settings.bronze_keep_days)
@@ -161,14 +165,14 @@ class ParserLoop:
             self._left = count_small_files(self._bronze)
 
     def _log_trouble(self, trouble: str) -> None:
-        """Log a trouble when it begins, and then once a minute."""
+        """Log a reason why parsing waits when it occurs first, and then once a minute."""
         reported, at = self._last_logged
         if trouble != reported or time.monotonic() - at >= SAY_AGAIN_S:
             log.warning("%s", trouble)
             self._last_logged = trouble, time.monotonic()
 
     def _close_partitions(self) -> None:
-        """Close the readers, so that the next look opens the log again: a service may have replaced it."""
+        """Close the readers, so that the next round opens the log again. A log service may have replaced the log."""
         call_all_readers([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 

@@ -40,8 +40,8 @@ class RequestGuard:
     def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool], read_only: bool = False):
         """allowed_hosts: host names, and origins such as `http://localhost:3000` whose pages may send requests.
 
-        is_open: returns whether requests need no key. read_only: allow only GET, HEAD and OPTIONS,
-        and to sign in and out.
+        is_open: returns whether requests need no key. read_only: whether to allow only GET, HEAD and OPTIONS, and the
+        requests to sign in and out.
         """
         self._is_read_only = read_only
         self._allowed = {each.lower() for each in allowed_hosts}
@@ -50,7 +50,7 @@ class RequestGuard:
     def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
         """Return the refusal of a request, None if it is allowed.
 
-        headers: repeated Host headers are joined by commas.
+        headers: values by lower-case name; repeated Host headers are joined by commas.
         """
         host = headers.get("host", "").lower()
         if "," in host:
@@ -68,7 +68,10 @@ class RequestGuard:
         return None if self._is_same_origin(origin.lower(), host, name) else _FOREIGN_PAGE
 
     def _is_same_origin(self, origin: str, host: str, name: str) -> bool:
-        """Return whether the page has the same address; https is possible only behind a proxy with a host name."""
+        """Return whether a page of this origin may send requests: it is allowed, or has the address of the server.
+
+        An https origin matches only for a host name, because only a proxy in front of Headwater serves https.
+        """
         schemes = ("http",) if is_loopback(name) else ("http", "https")
         return origin in self._allowed or origin in [f"{scheme}://{host}" for scheme in schemes]
 

@@ -48,13 +48,13 @@ _AT_ONCE = 100
 
 
 class ServeApp:
-    """The ASGI application: frequent paths first, everything else goes to the API.
+    """The ASGI application: answers health checks and metrics, and passes all other requests to the API.
 
-    Health and metrics are served whatever the setting `stations` is.
+    It serves health checks and metrics with every value of the setting `stations`.
     """
 
     def __init__(self, settings: Settings, folder: Path, event_log: Log):
-        """Connect the services of this process."""
+        """Create the receiver, the API and the health checks, and connect them."""
         self._settings = settings
         self._log = event_log
         reading = ApiResources(settings, folder, partial(reader_opener, settings, folder))
@@ -89,7 +89,7 @@ class ServeApp:
             self._read = Starlette(routes=self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request; posted events do not come here, their connection passes them to the receiver."""
+        """Handle a request that is not a posted event. The connection passes posted events directly to the receiver."""
         is_http = scope["type"] == "http"
         refusal = self._guard.refusal(scope["method"], scope["path"], Headers(scope=scope)) if is_http else None
         if refusal:
@@ -106,7 +106,7 @@ class ServeApp:
         return answer.status, answer.body
 
     async def _receive_event(self, request: Request) -> Answer:
-        """Accept an event; with `marquez_strict`, respond once it is visible to questions."""
+        """Accept an event. With `marquez_strict`, respond when answers include the event."""
         answer = await self.receiver.receive_event(request)
         if answer.status != 201 or "api" not in self._settings.stations:
             return answer
@@ -121,7 +121,7 @@ class ServeApp:
         return handler if handler and self._guard.refusal(method, path, headers) is None else None
 
     def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Handler | None:
-        """Return the handler for an event posted to a path that differs from the protocol's."""
+        """Return the handler for an event posted to a path that is similar to a path of the protocol, else None."""
         if self._receives:
             return self.receiver.handler_of_inexact_path(path, headers.get("content-type", ""))
         return _answer_no_receiver if resolve_path(path) else None
@@ -129,7 +129,10 @@ class ServeApp:
     async def _resend_rejected(
         self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller
     ) -> Sequence[str | None]:
-        """Accept rejected events again, on behalf of the authenticated caller."""
+        """Append rejected events to the log again, on behalf of the authenticated caller.
+
+        Returns None for each accepted body, and the reason for each refused body.
+        """
         own = {"user-agent": headers.get("user-agent", "")}
         answers = [
             await asyncio.gather(
@@ -144,16 +147,16 @@ class ServeApp:
         ]
 
     def on_index_change(self, index: NotificationPipe) -> None:
-        """Notify requests that wait for the index; index: the pipe that the index process notifies."""
+        """Wake the requests that wait for the index. index: the pipe that the index process notifies."""
         index.take_notes()
         self.index_waiter.notify()
 
     def count_refusal(self, refusal: Refusal) -> None:
-        """Count a refusal by the connection, which happens before any service sees the request."""
+        """Count a refusal of the connection. Such a request never reaches the receiver or the API."""
         self.receiver.refusals.add(refusal, "connection", None, None)
 
     async def run_housekeeping(self) -> None:
-        """Flush refusal counts and apply the log's retention; returns only if the log's writer has died."""
+        """Write refusal counts to the log and apply its retention, repeatedly. Returns only if the log writer dies."""
         looked = 0.0
         while self._log.is_writing():
             await asyncio.sleep(FLUSH_REFUSALS_S)
@@ -186,7 +189,8 @@ async def run_server(
 ) -> None:
     """Serve until the supervisor stops it; then respond to received requests and close the log.
 
-    parser: notified after each append. index: the index process notifies it after each update.
+    parser: the pipe to notify after each append to the log. index: the pipe that the index process notifies after each
+    update.
     """
     event_log = open_log(settings, folder, open_claims(settings), parser.notify)
     serve = ServeApp(settings, folder, event_log)
@@ -195,7 +199,7 @@ async def run_server(
 
     def stop() -> None:
         stopping.set()
-        serve.live.close()  # live streams never end by themselves, and the server waits for responses to end
+        serve.live.close()  # the server waits for all responses, and live streams never end by themselves
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
@@ -205,7 +209,7 @@ async def run_server(
 
     call_when_parent_ends(stop_soon)
     housekeeping = asyncio.create_task(serve.run_housekeeping())
-    housekeeping.add_done_callback(lambda _: stop())  # our own fault, so restart
+    housekeeping.add_done_callback(lambda _: stop())  # housekeeping ends only after a fault, so restart the process
     gc.collect()
     gc.freeze()  # exclude what start-up created from garbage collection
     try:
@@ -213,13 +217,16 @@ async def run_server(
     finally:
         await serve.receiver.flush_refusals(
             is_last=True
-        )  # after the flush of housekeeping, which would be lost if it was cancelled
+        )  # before housekeeping is cancelled, because cancelling a flush would lose its counts
         housekeeping.cancel()
         await event_log.aclose()
 
 
 def main() -> None:
-    """Run as a child of `headwater up`; arguments: listening socket, pipes to the parser and from the index."""
+    """Run as a child of `headwater up`.
+
+    The arguments are the descriptors of the listening socket, the pipe to the parser and the pipe from the index.
+    """
     listener, *wakes = map(int, sys.argv[1:])
     with child_process("serve") as (settings, folder), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(

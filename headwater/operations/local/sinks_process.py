@@ -22,7 +22,7 @@ STOP_S = 5.0
 
 
 class StatusReporter:
-    """Reports on the sinks: problems to the log, status to a file for commands and metrics."""
+    """Writes the problems of the sinks to the log, and their status to a file for commands and metrics."""
 
     def __init__(self, supervisor: SinkSupervisor, folder: Path) -> None:
         self._supervisor = supervisor
@@ -32,7 +32,7 @@ class StatusReporter:
         self._written = b""
 
     def report_changes(self) -> None:
-        """Report what has changed."""
+        """Log new problems, and write the status file if the status has changed."""
         problem = self._supervisor.problem
         if problem and problem != self._reported_problem:
             log.warning("%s", problem)
@@ -49,7 +49,7 @@ class StatusReporter:
 
 
 def run_sinks(settings: Settings, folder: Path, stop: threading.Event) -> None:
-    """Run the sinks until stopped, or until the file has none; a remote file may get sinks at any time."""
+    """Run the sinks until stopped. With a local sinks file, also return when the file has no sinks left."""
     supervisor, is_elsewhere = SinkSupervisor(settings, REQUEST_EVERY_S), sinks_path(settings) is None
     reporter = StatusReporter(supervisor, folder)
     while supervisor.apply_file() or is_elsewhere:

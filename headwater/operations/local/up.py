@@ -31,7 +31,7 @@ from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
-"""For the jemalloc of delta-rs: return memory of compactions and queries immediately, not partly after 10 s."""
+"""Environment variables for delta-rs's jemalloc: return the memory of queries and compactions after half a second."""
 
 _BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
 _CALM_S = 30.0
@@ -41,7 +41,7 @@ _LOOK_S = 1.0
 
 @dataclass(slots=True)
 class _ChildProcess:
-    """A child process and its recent number of deaths."""
+    """A child process. deaths: number of recent consecutive exits; inherited: file descriptors that it inherits."""
 
     name: str
     module: str
@@ -53,17 +53,17 @@ class _ChildProcess:
 
 
 Session = Callable[[str], int | None]
-"""Runs in a thread once the server answers; gets its address. A returned status stops Headwater with this status."""
+"""Runs in a thread when the server responds; receives its URL. If it returns a status, Headwater exits with it."""
 
 
 class Supervisor:
-    """Starts `serve` and a process for each other service; restarts a dead one within 2 s.
+    """Starts `serve` and a process for each other service, and restarts a process that died within 2 s.
 
     `sinks` runs if there are sinks, `index` if this machine serves the API.
     """
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
-        """Create the pipes; `serve` inherits the listener, so that requests wait in it during a restart."""
+        """Create the pipes. `serve` inherits the listener, so that requests wait in its queue during a restart."""
         self._settings = settings
         self._folder = folder
         self._listener = listener
@@ -81,13 +81,13 @@ class Supervisor:
         self._status = 0
 
     def stop(self, status: int = 0) -> None:
-        """Ask to stop with an exit status; safe in a signal handler."""
+        """Make `run` stop the children and return this exit status. Safe in a signal handler."""
         self._status = status
         self._stopping = True
         self._ended.put(None)
 
     def run(self) -> int:
-        """Keep the children alive until asked to stop; returns the exit status."""
+        """Start the children and restart them when they exit, until `stop` is called. Returns the exit status."""
         parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
         # only `serve` inherits the port: any other child that outlives a killed supervisor would block the next one
         self._start_child(
@@ -107,14 +107,14 @@ class Supervisor:
                 continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
             self._say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
-            os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
+            os.environ.pop(FAILPOINT, None)  # a fail point must not kill the restarted child again
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start_child(child.name, child.module, child.inherited, deaths)
         self._end_children()
         return self._status if status is None else status
 
     def wait_for_ended_child(self) -> _ChildProcess | None:
-        """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
+        """Wait until a child exits and return it. Return None when `stop` is called. Checks for new sinks meanwhile."""
         while True:
             self._check_for_sinks()
             self._write_pids()
@@ -148,11 +148,14 @@ class Supervisor:
             process.stdin.write(encode_settings(self._settings))
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it died immediately; the waiting thread reports that
+            pass  # the child died immediately; the waiting thread reports its exit
         threading.Thread(target=self._wait_for_child, args=(child,), name=f"wait-{name}", daemon=True).start()
 
     def _start_process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
-        """Start a process, None if stopping; raises Retry while the system has no resources for one."""
+        """Start a process and return it; None if the supervisor is stopping.
+
+        Raises Retry if the system has no resources for another process.
+        """
         if self._stopping:
             return None
         command = [sys.executable, "-m", module, *map(str, inherited)]
@@ -170,7 +173,7 @@ class Supervisor:
             time.sleep(seconds)
 
     def _write_pids(self) -> None:
-        """Write the process ids of roles; retried later if the disk is full."""
+        """Write a file with the process id of each child. If the disk is full, a later call tries again."""
         for child in self._children.values():
             if not child.has_pid_file:
                 with suppress(OSError):
@@ -197,9 +200,10 @@ class Supervisor:
 
 
 def run_headwater(settings: Settings, session: Session | None = None) -> int:
-    """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it; returns the exit status.
+    """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it. Returns the exit status.
 
-    While the disk is full, it waits before it listens. session: by default, it prints the URL of the server.
+    While the disk is full, it waits and does not listen yet. session: see `Session`; by default, it prints the URL of
+    the server.
     """
     with ExitStack() as stack:
 
@@ -269,7 +273,7 @@ def _run_session(listener: socket.socket, supervisor: Supervisor, session: Sessi
         connection.request("GET", "/health/live", headers={"Host": "localhost"})
         connection.getresponse().read()
     except OSError:
-        return  # it could not start and has logged the reason
+        return  # the server could not start and has logged the reason
     status = session(f"http://{shown}:{port}")
     if status is not None:
         supervisor.stop(status)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ApiResources:
-    """The resources from which one process answers; missing data is opened when it appears."""
+    """The log, lake and index from which one process answers questions. They may be created later."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class ApiResources:
     ):
         """Open the resources.
 
-        readers: returns new log readers; called once for each thread that needs some. troubles: returns why services
-        have stopped; default: the services of this machine.
+        readers: returns new log readers; called once for each thread that needs its own. troubles: returns the reasons
+        of stopped services by service; by default, of the services of this machine.
         """
         self.access = open_authenticator(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
@@ -58,7 +58,7 @@ class ApiResources:
         self._notice = settings.notice
 
     def live_feed(self) -> LiveFeed:
-        """Return the object that streams to listeners, for the only process that serves them."""
+        """Return the feed of live events. Only one process may serve its clients."""
         return LiveFeed(self._home)
 
     def build_app(
@@ -69,9 +69,10 @@ class ApiResources:
         sinks: "SinkService | None" = None,
         more: Sequence[Route] = (),
     ) -> Starlette:
-        """Build the application; without send_again, writing and sinks it is read-only.
+        """Build the ASGI application. Without send_again, writing and sinks, the application is read-only.
 
-        more: additional first routes.
+        send_again: sends rejected events again. writing: accepts changes through Marquez's API. more: routes to match
+        before all others.
         """
         open_views, search, freshness = self._open_views, self._search, self.freshness
         answers_from = ApiSources(

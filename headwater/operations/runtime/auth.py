@@ -53,7 +53,7 @@ def open_token_verifier(settings: Settings) -> "TokenVerifier":
 
 
 def open_sessions(settings: Settings, folder: Path) -> Sessions:
-    """Return the object that seals sessions: with `session_key`, else with a secret created once in this folder."""
+    """Return the object that seals sessions, with the setting `session_key` or, by default, a secret in this folder."""
     if settings.session_key:
         return Sessions(settings.session_key.get_secret_value().encode())
     place = PrivateFile(folder / "identity" / "session.key")
@@ -63,7 +63,7 @@ def open_sessions(settings: Settings, folder: Path) -> Sessions:
 
 
 def open_sign_in(settings: Settings, access: Authenticator) -> "SignIn | None":
-    """Return the sign-in for browsers, None if the settings have no client."""
+    """Return the sign-in for browsers, None if the settings have no `oidc_client_id`."""
     if not settings.oidc_client_id or access.tokens is None or access.sessions is None:
         return None
     from headwater.auth.oidc import OidcClient, SignIn
@@ -92,9 +92,9 @@ def open_admin_recorder(settings: Settings) -> "Recorder":
 
 
 def local_caller() -> Caller:
-    """Return the account that runs a command; write access to the data folder implies all roles."""
+    """Return the account that runs a command as a caller with all roles, because it can write to the data folder."""
     try:
         name = getpass.getuser()
-    except (KeyError, OSError):  # a container's account may have no name
+    except (KeyError, OSError):  # the account of a container may have no name
         name = "somebody"
     return Caller(f"{name}@{socket.gethostname()}", frozenset({"admin"}), kind="command")

@@ -1,6 +1,6 @@
 """Small files next to the tables of a lake in Azure, which the instances of a Function App share.
 
-They are a remote `sinks.yml`, notes of why partitions wait, and the ledger of ingested files. They are accessed with
+The files are a remote `sinks.yml`, notes of why partitions wait, and the ledger of ingested files. This module uses
 Azure's SDK, because delta-rs blocks every thread of the process until the storage responds.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
-"""Seconds; no retries, because the caller polls again."""
+"""Timeouts in seconds. The client does not retry, because the caller polls again."""
 
 log = logging.getLogger(__name__)
 _LOOK_S = 10.0
@@ -51,9 +51,9 @@ class LakeFile:
         self._text: str | None = None
 
     def version(self) -> str | None:
-        """Return the file's text as its version, None if it does not exist; requests it at most every `min_interval_s`.
+        """Return the text of the file, which serves as its version; None if the file does not exist.
 
-        Raises LakeUnavailable or WrongSetting.
+        Requests the file at most every `min_interval_s` seconds. Raises LakeUnavailable or WrongSetting.
         """
         if self._looked is None or time.monotonic() >= self._looked + self._min_interval_s:
             self._text = self._download()
@@ -61,7 +61,7 @@ class LakeFile:
         return self._text
 
     def text(self) -> str | None:
-        """Return the file's text from the last request; raises like `version`."""
+        """Return the text of the file from the last request. Raises the same errors as `version`."""
         return self.version() if self._looked is None else self._text
 
     def _download(self) -> str | None:
@@ -84,7 +84,7 @@ def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -
 
 
 def open_container(address: str, options: Mapping[str, str], client_id: str | None) -> "ContainerClient":
-    """Open the container of such an address."""
+    """Open the container of the address `abfss://container@account.dfs.core.windows.net/path`."""
     with require_extra("azure"):
         from azure.storage.blob import ContainerClient
     disable_sdk_logging()
@@ -96,12 +96,15 @@ def open_container(address: str, options: Mapping[str, str], client_id: str | No
 
 
 def supports_lake_files(settings: Settings) -> bool:
-    """Return whether the lake's storage supports these files."""
+    """Return whether the lake is in a storage on which this module can store files."""
     return (settings.lake or "").startswith("abfss://")
 
 
 class SharedTroubles:
-    """One small file per waiting partition; if the storage does not respond, the next call tries again."""
+    """The reasons why partitions wait, in a small file for each waiting partition.
+
+    Errors of the storage are not raised; the next call tries again.
+    """
 
     def __init__(self, settings: Settings) -> None:
         lake, options = lake_root_and_options(settings)
@@ -112,7 +115,7 @@ class SharedTroubles:
         self._found: Mapping[str, str] = {}
 
     def write_trouble(self, partition: str, reason: str | None) -> bool:
-        """Write why a partition waits, or delete the file if None; returns whether that succeeded."""
+        """Write why a partition waits. reason: None deletes the partition's file. Returns whether that succeeded."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
         try:
@@ -129,7 +132,10 @@ class SharedTroubles:
         return True
 
     def read_troubles(self) -> Mapping[str, str]:
-        """Return why the parser has stopped, like `service_troubles`; reads at most every 10 s."""
+        """Return the reasons why the parser waits, under the key `parser`; empty if it runs.
+
+        Requests the files at most every 10 s.
+        """
         with self._one_at_a_time:
             if time.monotonic() >= self._read_at + _LOOK_S:
                 self._read_at = time.monotonic()
@@ -155,8 +161,8 @@ class SharedTroubles:
 class LedgerCopy:
     """The ledger file on this machine, and its copy in a remote lake.
 
-    If a run ends without storing it, its events are sent again and become duplicates. The file has 130 bytes per
-    ingested file, so it is transferred only if it has changed.
+    If a run ends without uploading the ledger, the next run sends the same events again, and they become duplicates.
+    The ledger has 130 bytes for each ingested file, so it is transferred only if it has changed.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
@@ -168,7 +174,7 @@ class LedgerCopy:
         self._stored = b""
 
     def download(self) -> None:
-        """Download a newer copy that another machine may have stored; raises LakeUnavailable."""
+        """Download the copy if another machine has stored a newer one. Raises LakeUnavailable."""
         if not is_lake_remote(self._settings):
             return
         from azure.core import MatchConditions
@@ -195,7 +201,10 @@ class LedgerCopy:
         self._version, self._stored = found.properties.etag, self._file_digest()
 
     def upload(self) -> None:
-        """Upload the file, which must be closed; raises LakeUnavailable, also if another run stored a newer copy."""
+        """Upload the ledger file, which must be closed.
+
+        Raises LakeUnavailable if the storage fails or if another run has stored a newer copy.
+        """
         digest = self._file_digest()
         if self._client is None or (self._version and digest == self._stored):
             return
@@ -212,7 +221,7 @@ class LedgerCopy:
         self._version, self._stored = stored["etag"], digest
 
     def _file_digest(self) -> bytes:
-        """Return a hash of the file; a file with a WAL left by an interrupted run never matches."""
+        """Return a hash of the ledger file. If an interrupted run left a WAL, the hash never matches a stored one."""
         if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
             return b"unlike any"
         return blake2b(self.path.read_bytes()).digest()

@@ -20,24 +20,24 @@ from headwater.operations.settings import Settings
 
 FORMAT = 1
 MARKER = "format"
-"""Name of the file with the version of the data folder."""
+"""Name of the file with the format version of the data folder."""
 RESTORING = "restoring"
-"""Its content while a restore is in progress."""
+"""Content of the file MARKER while a restore is in progress."""
 
 OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
-"""What Headwater creates in a data folder."""
+"""Files and folders that Headwater creates in a data folder."""
 
 _USERS = ("rules", "sinks.yml")
-"""Text that its user adds."""
+"""Files and folders that the user adds to a data folder."""
 
 _OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
 log = logging.getLogger(__name__)
 
 
 def prepare_folder(settings: Settings) -> Path:
-    """Create the data folder if it is missing, and remove the access of other accounts.
+    """Create the data folder if it is missing, and remove the access of other accounts. Returns the folder.
 
-    Raises WrongSetting if this version cannot use it, Retry while its disk is full.
+    Raises WrongSetting if this version of Headwater cannot use the folder, Retry while its disk is full.
     """
     folder = data_folder_path(settings)
     try:
@@ -73,7 +73,7 @@ def check_format(folder: Path) -> None:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Raise WrongSetting if the folder cannot be used for a reason other than a full disk."""
+    """Convert an OSError inside the block to WrongSetting, except transient errors such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -90,9 +90,9 @@ def check_writable(folder: Path) -> None:
 
 
 def require_data_folder(settings: Settings) -> Path:
-    """Return the data folder for a command that only reads; raises WrongSetting if there is none.
+    """Return the data folder for a command that only reads. Raises WrongSetting if the folder does not exist.
 
-    If `lake` is set to another location, the folder is created if needed, for the index.
+    With a lake outside the data folder, a missing folder is created, because the index needs it.
     """
     if settings.lake:
         return prepare_folder(settings)
@@ -117,12 +117,12 @@ def data_folder_path(settings: Settings) -> Path:
 def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
     """Hold a lock that assigns one role on a data folder to this process.
 
-    Raises WrongSetting if another process still holds it after `wait_s` seconds, Retry while its disk is full.
+    Raises WrongSetting if another process still holds the lock after `wait_s` seconds, Retry while the disk is full.
     """
     path = folder / "run" / f"{name}.lock"
     with ExitStack() as stack:
         with transient_faults_as_retry(f"use {folder}"):
-            path.parent.mkdir(mode=0o700, exist_ok=True)  # missing after a restore
+            path.parent.mkdir(mode=0o700, exist_ok=True)  # a restore does not create `run`
             file = stack.enter_context(path.open("a+"))
         deadline = time.monotonic() + wait_s
         while True:
@@ -144,24 +144,24 @@ def set_private_umask() -> None:
 
 
 def private_spark_options(settings: Settings) -> dict[str, str]:
-    """Return the same setting for a Spark session, because Hadoop sets file modes regardless of the umask.
+    """Return Spark settings that deny other accounts access to new files. Hadoop ignores the umask of the process.
 
-    A lake outside the data folder keeps Hadoop's modes, since its owner decides who may read it.
+    For a lake outside the data folder, there are no such settings, because its owner decides who may read it.
     """
     return {} if settings.lake else {"spark.hadoop.fs.permissions.umask-mode": "077"}
 
 
 def restrict_access(folder: Path) -> None:
-    """Remove all access of other accounts to a data folder; logs a warning if they had any.
+    """Remove all access of other accounts to a data folder. Logs a warning if other accounts had access.
 
-    If the folder also contains other things, such as a home folder, only Headwater's parts are restricted.
-    Raises OSError, or WrongSetting if this account may not do that or the file system does not store modes.
+    If the folder also contains files of others, as a home folder does, only Headwater's own files are restricted.
+    Raises OSError. Raises WrongSetting if this account may not change the modes, or the file system has no modes.
     """
     exposed = exposed_paths(folder)
     for path in exposed:
         _restrict_path(path, folder)
         for inside in _paths_below(path) if path != folder else ():
-            with suppress(PermissionError):  # owned by another account, and no longer reachable for others
+            with suppress(PermissionError):  # another account owns the file, but others can no longer reach it
                 _remove_rights(inside)
     if exposed:
         names = ", ".join(map(str, exposed))
@@ -173,7 +173,7 @@ def restrict_access(folder: Path) -> None:
 
 
 def exposed_paths(folder: Path) -> list[Path]:
-    """Return the parts of a data folder to which other accounts have access."""
+    """Return the files and folders of a data folder to which other accounts have access."""
     return [path for path in _protected_paths(folder) if path.exists() and _is_accessible_to_others(path)]
 
 

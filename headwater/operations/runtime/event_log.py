@@ -12,9 +12,10 @@ from headwater.operations.settings import Settings
 
 
 def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callable[[], None] = lambda: None) -> Log:
-    """Open the log for writing; the caller holds the lock `serve`. An unavailable service is not an error yet.
+    """Open the log for writing. The caller must hold the lock `serve`.
 
-    on_commit: called after each append to a local log; a service notifies its readers itself.
+    An unavailable log service does not raise an error here, but when events are appended. on_commit: called after each
+    append to a local log. A log service notifies its readers itself.
     """
     kind = log_kind(settings.log)
     with require_extra(kind.extra):
@@ -22,14 +23,17 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
 
 
 def import_log_packages(settings: Settings) -> None:
-    """Import the packages that `open_log` needs in advance; raises WrongSetting for an invalid address."""
+    """Import the packages that `open_log` needs, so that the first request does not wait for them.
+
+    Raises WrongSetting if the address of the log is invalid.
+    """
     kind = log_kind(settings.log)
     with require_extra(kind.extra):
         kind.prepare(settings)
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
-    """Open one reader per partition; raises LogUnavailable if a service does not list its partitions."""
+    """Open one reader per partition. Raises LogUnavailable if a log service does not list its partitions."""
     return reader_opener(settings, folder)()
 
 
@@ -41,12 +45,12 @@ def reader_opener(settings: Settings, folder: Path) -> Readers:
 
 
 def log_exists(settings: Settings, folder: Path) -> bool:
-    """Return whether the log exists; `serve` creates a local log and may still be starting."""
+    """Return whether the log exists. The process `serve` creates a local log when it starts."""
     return log_kind(settings.log).is_made(folder)
 
 
 def _make_lake_check(settings: Settings, folder: Path) -> LakeCheck:
-    """Return the check that the log belongs to the lake of these settings."""
+    """Return the check that the log belongs to the lake of these settings, with a name that identifies the lake."""
     name = sha256(lake_root_and_options(settings)[0].encode()).hexdigest()[:16]
 
     def check_log_of_lake() -> None:
@@ -58,9 +62,9 @@ def _make_lake_check(settings: Settings, folder: Path) -> LakeCheck:
 
 
 def renew_log_epoch(settings: Settings, folder: Path) -> Sequence[LogReader]:
-    """Give a local log a new epoch, creating it if it is missing; a service's log has its own epoch.
+    """Give a local log a new epoch, and return readers of the log. A missing local log is created.
 
-    The log must not be open elsewhere. Returns its readers.
+    The epoch of a log service does not change. The log must not be open elsewhere.
     """
     log_kind(settings.log).renew(settings, folder)
     return open_log_readers(settings, folder)

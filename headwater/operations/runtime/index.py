@@ -41,9 +41,10 @@ def open_index_home(folder: Path) -> "IndexHome":
 def open_freshness(
     settings: Settings, folder: Path, readers: Readers, troubles: Callable[[], Mapping[str, str]] | None = None
 ) -> "FreshnessMeter":
-    """Return the object that measures how far questions lag; it has its own lake object, since any thread may use it.
+    """Return a meter of how far answers are behind the acknowledged events. Any thread may use the meter.
 
-    readers: its own log readers. troubles: returns why services have stopped; default: the services of this machine.
+    readers: log readers that no other code uses. troubles: returns the reasons of stopped services by service; by
+    default, of the services of this machine.
     """
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
@@ -55,7 +56,7 @@ def open_freshness(
 
 
 def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
-    """Open lineage for command-line questions; updates the index unless another process does so."""
+    """Open lineage for questions of the command line. First update the index, unless another process maintains it."""
     from headwater.index.reading.view_opener import ViewOpener
 
     rules = open_rules(settings)
@@ -64,7 +65,7 @@ def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
 
 
 def open_search(settings: Settings, folder: Path) -> "Search":
-    """Open search for the command line; updates the index like `open_view_opener`."""
+    """Open the search for the command line. First update the index like `open_view_opener`."""
     from headwater.index.reading.search import Search
 
     rules = open_rules(settings)
@@ -85,7 +86,7 @@ def _update_index(settings: Settings, folder: Path, rules: "RulesFiles") -> None
 
 
 def open_rules(settings: Settings) -> "RulesFiles":
-    """Open the folder of the user's rules; raises WrongSetting if the setting names a missing folder."""
+    """Open the folder of the user's rules. Raises WrongSetting if the setting `rules` names a missing folder."""
     from headwater.index.rules_files import RulesFiles
     from headwater.lineage.snapshots.whole_rewrites import DAY_US
 
@@ -105,11 +106,11 @@ def maintain_index(
     *,
     on_change: Callable[[], object] = lambda: None,
 ) -> None:
-    """Update the index from bronze until stopped; retries faults of the lake with growing waits.
+    """Update the index from bronze until stopped. Retries after errors of the lake, with growing waits.
 
-    wait: sleeps until there may be news, for at most the given seconds. known_positions: returns known positions of
-    partitions. on_change: called after each change of the index. A remote lake is polled at fixed intervals, because
-    each request has a cost.
+    wait: waits until bronze may have new events, for at most the given seconds. known_positions: returns the last
+    position in bronze by partition, as far as the parser has sent it. on_change: called after each change of the index.
+    A remote lake is polled at fixed intervals, because each request has a cost.
     """
     from headwater.index.writing.follower import IndexFollower
 
@@ -156,7 +157,7 @@ def maintain_index(
 
 @contextmanager
 def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
-    """Hold the lock of the index writer; waits for a command that is updating the index."""
+    """Hold the lock of the index writer. Waits while a command updates the index."""
     with ExitStack() as stack:
         while not stop.is_set():
             with suppress(WrongSetting):
@@ -166,7 +167,10 @@ def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
 
 
 def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
-    """Return the snapshots of the lake; None if `lake` is not set, or its options work only for tables."""
+    """Return the index snapshots in the lake.
+
+    None if the setting `lake` is missing, or if its storage options work only for Delta tables.
+    """
     if not settings.lake:
         return None
     from headwater.index.home import IndexHome
@@ -184,11 +188,11 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
 
 
 def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
-    """Update the index and make a snapshot if the newest one lags far behind; returns whether it made one.
+    """Update the index, and make a snapshot if the newest snapshot is old. Returns whether it made a snapshot.
 
-    A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. Does nothing if
-    another process maintains the index, since that also makes snapshots. Raises Retry, also with the last fault of that
-    process.
+    A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. If another process
+    maintains the index, that process also makes the snapshots, and this function does nothing. Raises Retry if the
+    storage fails, or with the last error of the other process.
     """
     trouble = ServiceTrouble(folder, "snapshot")
     snapshots = open_snapshots(settings, folder)
@@ -211,7 +215,7 @@ def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
 
 
 def _make_snapshot_if_due(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
-    """Return whether a snapshot was made; None if another process maintains the index."""
+    """Make a snapshot if it is due. Returns whether it made one, or None if another process maintains the index."""
     from headwater.index.writing.follower import IndexFollower
 
     names, home = open_rules(settings).current_rules().names, open_index_home(folder)

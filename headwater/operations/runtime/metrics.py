@@ -1,4 +1,4 @@
-"""Metrics that `headwater up` and the Function App share: which services have stopped, and the answer to a scrape."""
+"""Metrics of `headwater up` and the Function App: set the metrics of stopped services, and answer a scrape."""
 
 from collections.abc import Container
 
@@ -16,7 +16,7 @@ _PARSER_TROUBLE = Gauge(
 
 
 def set_trouble_metrics(stopped: Container[str]) -> None:
-    """Update the metrics of stopped services. stopped: their names."""
+    """Update the metrics of stopped services. stopped: names of the services that have stopped."""
     _INDEX_TROUBLE.set("index" in stopped)
     _PARSER_TROUBLE.set("parser" in stopped)
 

@@ -9,11 +9,11 @@ from headwater.intake.event_log.sized_claims import check_whole_body, new_sized_
 from headwater.lake.object_store import ObjectStore
 
 _LIMITS = {"timeout": "2s", "connect_timeout": "2s", "max_retries": "0", "retry_timeout": "2s"}
-"""No retries: the receiver must respond with 503 within 2.5 s, and the parser retries by itself."""
+"""Options of the client. It does not retry: the receiver must answer within 2.5 s, and the parser retries itself."""
 
 
 class ObjectClaims:
-    """Large bodies under one address, `s3://BUCKET/PATH` or `gs://BUCKET/PATH`; connects when first needed."""
+    """Large bodies at `s3://BUCKET/PATH` or `gs://BUCKET/PATH`. The first request opens the connection."""
 
     def __init__(self, url: str, options: Mapping[str, str]):
         """options: storage options of delta-rs."""
@@ -23,9 +23,9 @@ class ObjectClaims:
         self._one_at_a_time = threading.Lock()
 
     def put(self, body: bytes) -> bytes:
-        """Store a body in one request; it is durable when this returns.
+        """Store a body durably in one request. Returns the key of the body, which contains its length.
 
-        Returns its key, which contains the length; raises LogUnavailable.
+        Raises LogUnavailable.
         """
         key = new_sized_key(body)
         try:
@@ -35,7 +35,7 @@ class ObjectClaims:
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it was deleted, LogUnavailable if it cannot be read now."""
+        """Return a body. Raises GiveUp if the body was deleted, LogUnavailable if it cannot be read now."""
         try:
             body = self._open_store().read(claim_name(key))
         except LakeUnavailable as error:
@@ -43,7 +43,7 @@ class ObjectClaims:
         return check_whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 for an invalid key."""
+        """Return the length of a body in bytes, 0 for an invalid key."""
         return size_in_key(key)
 
     def _open_store(self) -> ObjectStore:

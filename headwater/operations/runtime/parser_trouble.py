@@ -1,7 +1,7 @@
 """Record why the parser has stopped, for audit, metrics and readiness, locally and in the Function App.
 
-This is a module of its own because it imports the lake, which must not happen later: a process that may open no more
-files cannot import anything, and has to record exactly that.
+This module imports the lake when the process starts. A process that has reached its limit of open files cannot import
+modules any more, but still has to record this reason.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from headwater.operations.runtime.troubles import ServiceTrouble, join_reasons
 
 
 class ParserTrouble:
-    """Why the parser, or its work on some partitions, has stopped."""
+    """Records the reasons why the whole parser, or some of its partitions, have stopped."""
 
     def __init__(self, folder: Path, bronze: Bronze, share: Callable[[str, str | None], bool] | None = None):
-        """Set up without recording anything.
+        """Prepare a record without a reason.
 
-        folder: data folder. bronze: used only by the parser's thread. share: publishes to other machines why a
-        partition waits, or None that it continues, and returns whether that succeeded.
+        folder: data folder. bronze: used only by the parser's thread. share: publishes the reason of a partition to
+        other machines, with None if the partition continues, and returns whether that succeeded.
         """
         self._share = share
         self._shared: dict[str, str | None] = {}
@@ -31,13 +31,13 @@ class ParserTrouble:
         self._reasons: dict[str, str] = {}
 
     def record_trouble(self, error: Exception, partition: str = "") -> str:
-        """Record why the parser, or one partition, has stopped; returns the reason."""
+        """Record why a partition has stopped, or with the partition "" the whole parser. Returns the reason."""
         reason = self._reasons[partition] = self._explain_error(error)
         self._publish_reason(partition)
         return reason
 
     def record_recovery(self, partition: str = "") -> None:
-        """Record that the parser, or one partition, continues."""
+        """Record that a partition continues, or with the partition "" the whole parser."""
         self._reasons.pop(partition, None)
         if not self._reasons:
             self._looked_into = "", None
@@ -50,7 +50,10 @@ class ParserTrouble:
             self._shared[partition] = reason
 
     def _explain_error(self, error: Exception) -> str:
-        """Return the error with its cause; examines a fault of the lake only once, because that reads many files."""
+        """Return the text of an error, and for an error of the lake also the damaged file that causes it.
+
+        The files are searched only once for the same error, because this reads many files.
+        """
         if not isinstance(error, LakeUnavailable) or isinstance(error, DamagedFile):
             return str(error)
         if str(error) != self._looked_into[0]:

@@ -23,7 +23,7 @@ MAINTAIN_EVERY_S = 3600.0
 
 
 class _SinkTask:
-    """A sink with its own thread, which can be stopped and started again."""
+    """A sink that runs in a thread of its own. The thread can be stopped and started again."""
 
     def __init__(self, settings: Settings, sink: Sink) -> None:
         remote_s = max(settings.tick_s, settings.flush_s) if is_lake_remote(settings) else 0.0
@@ -55,14 +55,17 @@ class SinkSupervisor:
 
     @property
     def problem(self) -> str | None:
-        """Return what is wrong with the file, None if it is valid."""
+        """Return the error in the sinks file, None if the file is valid."""
         return self._file.problem
 
     def apply_file(self) -> bool:
-        """Start, stop and replace sinks to match the file; returns False if it has none and none is running."""
+        """Start, stop and replace sinks to match the sinks file.
+
+        Returns False if the file has no sinks and no sink is running any more.
+        """
         wanted = self._file.current_sinks()
         for name, task in [*self._tasks.items()]:
-            ended = not task.thread.is_alive()  # never run two at once, or they would reorder the events of a run
+            ended = not task.thread.is_alive()  # two threads of one sink would reorder the events of a run
             if wanted.get(name) != task.runner.sink:
                 task.stop.set()
                 if ended:
@@ -79,7 +82,7 @@ class SinkSupervisor:
         return {name: task.runner.status for name, task in self._tasks.items()}
 
     def active_statuses(self) -> list[Status]:
-        """Return the status of the sinks that were not stopped; a stopped one may still hang in its target."""
+        """Return the status of the sinks that were not asked to stop. A stopped sink may still wait for its target."""
         return [task.runner.status for task in self._tasks.values() if not task.stop.is_set()]
 
     def set_lag_metrics(self) -> None:
@@ -91,7 +94,7 @@ class SinkSupervisor:
                     status.behind, status.behind_us = count_unprocessed(self._bronze, progress)
 
     def maintain_ledger(self) -> None:
-        """Compact and vacuum the sinks' table once an hour; runners may stop before they get to it."""
+        """Compact and vacuum the tables of the sinks once an hour. Short runs of sinks may never do this themselves."""
         if self._maintained is not None and time.monotonic() < self._maintained + MAINTAIN_EVERY_S:
             return
         self._maintained = time.monotonic()
@@ -100,7 +103,10 @@ class SinkSupervisor:
             vacuum_tables(self._ledger, self._settings.vacuum_hours)
 
     def stop_sinks(self, within_s: float) -> None:
-        """Stop all sinks; one that hangs in its target is abandoned, and its uncommitted events are delivered again."""
+        """Stop all sinks within `within_s` seconds.
+
+        A sink that still waits for its target is abandoned. Its next run delivers the uncommitted events again.
+        """
         for task in self._tasks.values():
             task.stop.set()
         until = time.monotonic() + within_s

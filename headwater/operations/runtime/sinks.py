@@ -1,4 +1,4 @@
-"""Open the sinks of the settings: their file, their table in the lake, and their secrets."""
+"""Open the sinks of the settings: the sinks file, the tables of the sinks in the lake, and the secrets."""
 
 import json
 from functools import partial
@@ -28,9 +28,9 @@ _KEY = "KEY"
 
 
 def sinks_path(settings: Settings) -> Path | None:
-    """Return the path of the sinks file, whether or not it exists; None for a remote file.
+    """Return the path of the sinks file, None if the file is remote. The default file may not exist.
 
-    Raises WrongSetting if the setting names a missing file.
+    Raises WrongSetting if the setting `sinks` names a missing file.
     """
     if settings.sinks is None:
         return data_folder_path(settings) / "sinks.yml"
@@ -43,7 +43,7 @@ def sinks_path(settings: Settings) -> Path | None:
 
 
 def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSource":
-    """Return the sinks file; a remote one is read with the credentials of the lake.
+    """Return the source of the sinks file. A remote file is read with the credentials of the lake.
 
     min_interval_s: minimum time between two requests for a remote file.
     """
@@ -58,7 +58,7 @@ def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSo
 
 
 def open_ledger(settings: Settings) -> "SinkLedger":
-    """Open the table of the sinks in the lake."""
+    """Open the tables of the sinks in the lake: positions and dead letters."""
     from headwater.sinks.running.ledger import SinkLedger
 
     lake, options = lake_root_and_options(settings)
@@ -83,7 +83,7 @@ def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
 
 
 def _read_sinks_status(folder: Path) -> dict[str, Any]:
-    """Return the status of the process `sinks`, empty if none is running or it has not written any yet."""
+    """Return the status that the process `sinks` has written, empty if it does not run or has not written one yet."""
     try:
         with folder_lock(folder, "sinks", wait_s=0):
             return {}
@@ -106,11 +106,12 @@ def open_replay(
     key: str | None,
     patience_s: float = 30.0,
 ) -> "Replay":
-    """Return a replay of the span's events to a sink of the file, or to an address.
+    """Return a replay of the events in a span to a sink or a URL.
 
-    A Marquez server is recognised by its API; any other address is a plain OpenLineage API.
-    rate: maximum events per second; batch: events per request; key: API key for the address; patience_s: how long to
-    repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
+    to: name of a sink in the sinks file, or a URL. A Marquez server at the URL is recognised by its API; any other
+    server is used as a plain OpenLineage API. rate: maximum events per second. batch: events per request. key: API key
+    for the URL. patience_s: seconds to repeat the request that recognises Marquez if its response is inconclusive.
+    Raises WrongSetting, NotConfigured or Retry.
     """
     from headwater.sinks.connecting.secrets import Secrets, entra_token_source
     from headwater.sinks.control.replay import Replay

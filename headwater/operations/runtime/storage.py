@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 OWNER = ROUTES["parser"]
 
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
-"""A request to the lake takes at most 25 s; the defaults of delta-rs allow minutes. `lake_options` override them."""
+"""Limits a request to the lake to 25 s; the defaults of delta-rs allow minutes. `lake_options` overrides the limits."""
 
 
 BUCKETS = ("s3://", "gs://")
 
 CONDITIONAL_PUT = {"aws_conditional_put": "etag"}
-"""Create a commit only if it does not exist; without this, two parsers could overwrite each other's commits."""
+"""With this storage option, delta-rs never overwrites a commit. Without it, parsers could lose each other's commits."""
 
 
 def open_bronze(settings: Settings) -> "Bronze":
@@ -68,14 +68,14 @@ def lake_folder(settings: Settings) -> Path:
 
 
 def is_lake_remote(settings: Settings) -> bool:
-    """Return whether each access to the lake is a request with cost and latency."""
+    """Return whether the lake is at a URL, so that each access is a request with cost and latency."""
     return "://" in (settings.lake or "")
 
 
 def _managed_identity_options(settings: Settings) -> dict[str, str]:
-    """Return the storage options of a managed identity, since delta-rs does not find the endpoint of Azure Functions.
+    """Return the storage options of a managed identity. delta-rs does not find the endpoint of Azure Functions itself.
 
-    Keys as in `object_store::azure::AzureConfigKey`, which does read the endpoint's IDENTITY_HEADER.
+    The names of the options are from `object_store::azure::AzureConfigKey`, which reads IDENTITY_HEADER itself.
     """
     found = {"msi_endpoint": os.environ.get("IDENTITY_ENDPOINT"), "client_id": settings.identity_client_id}
     return {name: value for name, value in found.items() if value}
@@ -92,7 +92,7 @@ def claim_limit(settings: Settings) -> int:
 
 
 def open_claims(settings: Settings) -> Claims:
-    """Open the store of large bodies; raises WrongSetting for an invalid address."""
+    """Open the store of large bodies. Raises WrongSetting if its address is invalid."""
     if settings.claims_url is None:
         return FolderClaims(claims_folder(settings))
     if settings.claims_url.startswith(BUCKETS):
@@ -102,20 +102,20 @@ def open_claims(settings: Settings) -> Claims:
     from headwater.intake.event_log.blob_claims import BlobClaims
 
     with require_extra("azure"):
-        find_spec("azure.storage.blob")  # raises without `azure`; the SDK is imported with the first large body
+        find_spec("azure.storage.blob")  # raises if `azure` is missing; the first large body imports the SDK
     return BlobClaims(settings.claims_url, resolve_secrets(settings.claims_options), settings.identity_client_id)
 
 
 def claims_folder(settings: Settings) -> Path:
-    """Return the folder of large bodies, if they are stored in a folder."""
+    """Return the folder of large bodies. With the setting `claims_url`, the bodies are not in this folder."""
     return data_folder_path(settings) / "claims"
 
 
 def check_conditional_writes(settings: Settings) -> None:
-    """Check that a lake in a bucket supports conditional writes: create the same object twice, and delete it.
+    """Check that a lake in a bucket supports conditional writes: create the same object twice, and delete the object.
 
-    A commit to a Delta table creates an object that must not exist yet. If a store accepts the condition but ignores
-    it, one parser's commit silently overwrites another's, and acknowledged events are lost.
+    A commit to a Delta table creates an object that must not exist yet. If a store ignores this condition, the commit
+    of one parser silently overwrites the commit of another parser, and acknowledged events are lost.
 
     Raises WrongSetting if the second write succeeds, LakeUnavailable if the bucket does not respond.
     """

@@ -8,19 +8,19 @@ from headwater.common.atomic_files import atomic_write
 
 _SERVICES = ("parser", "index", "snapshot")
 _UNWRITTEN: dict[Path, str] = {}
-"""Troubles of this process that could not be written to a full disk; available within this process."""
+"""Reasons that could not be written because the disk is full, by path of the file. Only this process sees them."""
 
 
 class ServiceTrouble:
-    """The trouble of one service; its file exists only while the trouble lasts."""
+    """The reason why a service has stopped, in a file that exists only while the service is stopped."""
 
     def __init__(self, folder: Path, service: str):
-        """folder: data folder."""
+        """folder: data folder. service: name of the service."""
         self._path = _trouble_path(folder, service)
         self._text = ""
 
     def record_trouble(self, text: str) -> None:
-        """Record the trouble; if the disk is full, other processes do not see it."""
+        """Record the reason of the stop. If the disk is full, other processes do not see the reason."""
         if text != self._text:
             _UNWRITTEN[self._path] = text
             with suppress(OSError):
@@ -29,7 +29,7 @@ class ServiceTrouble:
                 del _UNWRITTEN[self._path]
 
     def record_or_clear(self, text: str | None) -> None:
-        """Record a trouble, or its end if None."""
+        """Record the reason of the stop, or with None that the service continues."""
         if text is None:
             self.record_recovery()
         else:
@@ -45,7 +45,7 @@ class ServiceTrouble:
 
 
 def service_troubles(folder: Path) -> Mapping[str, str]:
-    """Return the troubles of the services that have stopped."""
+    """Return the reasons of the services that have stopped, by service."""
     found = {}
     for service in _SERVICES:
         path = _trouble_path(folder, service)
@@ -59,5 +59,5 @@ def _trouble_path(folder: Path, service: str) -> Path:
 
 
 def join_reasons(reasons: Mapping[str, str]) -> str:
-    """Return why partitions wait, as one text; the empty partition name represents the whole parser."""
+    """Join the reasons why partitions wait into one text. reasons: by partition; "" stands for the whole parser."""
     return " ".join(f"Partition {name}: {why}" if name else why for name, why in sorted(reasons.items()))

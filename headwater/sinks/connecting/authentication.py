@@ -20,7 +20,10 @@ _TOKEN_USE = 0.8
 """Fraction of a token's lifetime for which it is used."""
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 Headers = Callable[[str, str, bytes | None], Mapping[str, str]]
-"""Returns authentication headers for method, address and body; called for each request, since tokens expire."""
+"""Returns the authentication headers of a request with this method, address and body.
+
+The caller calls it for each request, because tokens expire.
+"""
 
 
 class OAuth(ConfigModel):
@@ -50,7 +53,7 @@ class Aws(ConfigModel):
 def aws_auth_headers(options: Aws) -> Headers:
     """Return a function that signs requests; raises WrongSetting if botocore is not installed.
 
-    The client token is a hash of the body, so that DataZone ignores a repeated event.
+    The header `client-token` is a hash of the body, so that DataZone ignores an event that is sent twice.
     """
     with require_extra("aws"):
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - an extra
@@ -102,10 +105,10 @@ def google_auth_headers() -> Headers:
 
 
 class OAuthToken:
-    """A token for client credentials, requested again before it expires."""
+    """An access token for OAuth client credentials; a new token is requested before the old one expires."""
 
     def __init__(self, oauth: OAuth, secret: str, timeout_s: float) -> None:
-        """timeout_s: for one request."""
+        """timeout_s: timeout of one token request in seconds."""
         self._oauth = oauth
         self._form = {"grant_type": "client_credentials", "client_id": oauth.client_id, "client_secret": secret}
         if oauth.scope:
@@ -114,7 +117,7 @@ class OAuthToken:
         self._token, self._until = "", 0.0
 
     def current_token(self) -> str:
-        """Return the token; requests a new one if it expires soon. Raises WrongSetting if there is none."""
+        """Return the token, or a new one if it expires soon; raises WrongSetting if the server returns no token."""
         if time.monotonic() >= self._until:
             self._token, life_s = self._request_token()
             self._until = time.monotonic() + _TOKEN_USE * life_s

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60, "retry_total": 0}
-"""Seconds; no retries here, because the caller retries."""
+"""Timeouts in seconds. The client does not retry, because the caller of the folder retries."""
 
 
 class BlobFolder:
-    """Files under one address; connects when the first file is written."""
+    """A folder under one Azure storage address; it connects when the first file is written."""
 
     def __init__(self, url: str, options: Mapping[str, str], deadline_s: float = REQUEST_S) -> None:
-        """options: `account_name` and `account_key`, or `sas_token`; otherwise this machine's identity is used.
+        """options: `account_name` and `account_key`, or `sas_token`; without them, this machine's identity is used.
 
-        deadline_s: for one request with its response.
+        deadline_s: maximum time of one request with its response, in seconds.
         """
         self._url = url
         self._place = parse_claims_url(url, options.get("account_name"))
@@ -33,7 +33,7 @@ class BlobFolder:
         self._calls = BoundedCalls(deadline_s)
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a whole file and replace an existing one; raises Retry."""
+        """Write a file, replacing an existing file at this path; raises Retry if the request fails."""
         body = b"".join(lines)
         named = f"{self._place.path}{path}"
         self._call_storage("write", lambda container: container.upload_blob(named, body, overwrite=True))

@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 from headwater.common.errors import Retry, WrongSetting
 
 AZURE_FOLDER = r"https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?"
-"""Address of an Azure storage account with a container and a path."""
+"""Pattern of an address in Azure storage: account, container and optionally a path."""
 T = TypeVar("T")
 REQUEST_S = 120.0
-"""For one request to storage with its answer; a file has at most 16 MiB unless one event is larger."""
+"""Maximum seconds of one request to storage. A file has at most 16 MiB, unless one event is larger."""
 _MOST_LEFT = 4
 
 
@@ -21,7 +21,7 @@ class Folder(Protocol):
     """A folder for files; a file appears completely or not at all."""
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a file and replace an existing one; raises Retry."""
+        """Write a file, replacing an existing file at this path; raises Retry if that fails."""
 
     def check(self) -> str:
         """Write and delete a test file; raises HeadwaterError."""
@@ -31,7 +31,7 @@ class Folder(Protocol):
 
 
 def stored_folder(address: str, options: Mapping[str, str]) -> Folder:
-    """Return a folder in storage, `s3://` or Azure's `https://`; raises WrongSetting if a package is missing."""
+    """Return the folder at an `s3://` or Azure `https://` address; raises WrongSetting if a package is missing."""
     if address.startswith("s3://"):
         from headwater.sinks.connecting.s3_folder import S3Folder  # noqa: PLC0415 - imports an optional package
 
@@ -48,7 +48,7 @@ class DiskFolder:
         self._folder = folder
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a temporary file and rename it; raises Retry."""
+        """Write a temporary file and rename it to `path`; raises Retry if that fails."""
         place = self._folder / path
         fresh = place.with_suffix(".part")
         try:
@@ -75,11 +75,10 @@ class DiskFolder:
 
 
 class BoundedCalls:
-    """Run calls one at a time, each in its own thread, which is abandoned at the deadline.
+    """Run each call in its own thread, and abandon the thread if the call exceeds the deadline.
 
-    Clients of storage limit only each read, which one byte per second satisfies.
-
-    Python cannot stop a thread, so a few abandoned ones may remain; they end when the target closes the connection.
+    The timeouts of storage clients apply to each read, so a response of one byte per second never exceeds them.
+    Python cannot stop a thread, so a few abandoned threads may remain until the target closes their connections.
     """
 
     def __init__(self, deadline_s: float) -> None:

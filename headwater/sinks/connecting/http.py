@@ -1,4 +1,4 @@
-"""HTTP targets: their options, requests, and the classification of responses: delivered, retry, or refused for good."""
+"""HTTP targets: options, requests, and the classification of responses as delivered, to retry, or refused for good."""
 
 import gzip
 from collections.abc import Mapping
@@ -30,21 +30,25 @@ from headwater.sinks.interface.options import (
 from headwater.sinks.interface.shape import Outcome, retry_all
 
 _RETRY_STATUSES = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
-"""Statuses about credentials, the address or load, not about an event: retry until an operator has fixed the cause."""
+"""Statuses that are caused by credentials, the address or load, not by an event; such requests are retried."""
 
 
 class Poster:
-    """A connection to one target. Its address comes only from the configuration, never from an event."""
+    """A connection to one target. The target's address comes only from the configuration, never from an event."""
 
     def __init__(self, url: str, headers: Headers, *, timeout_s: float, ca: str | None, compress: bool) -> None:
-        """ca: file of certificates to trust; compress: send bodies as gzip."""
+        """headers: returns the authentication headers of a request. timeout_s: timeout of one request in seconds.
+
+        ca: path of a file with the certificates to trust, or None for the default certificates.
+        compress: whether to send bodies as gzip.
+        """
         self._headers = headers
         self._compress = compress
         self._url = url.rstrip("/")
         self._connection = PersistentConnection(self._url, timeout_s=timeout_s, context=ssl_context(ca))
 
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
-        """Post one body with `count` payloads; returns a 2xx response, or the outcome of the failure."""
+        """Post one body that contains `count` payloads; returns a 2xx response, or the outcome of the failure."""
         try:
             answer = self.request("POST", path, body)
         except (Retry, WrongSetting) as error:
@@ -59,7 +63,7 @@ class Poster:
         return answer if isinstance(answer, Outcome) else Outcome()
 
     def request(self, method: str, path: str, body: bytes | None = None, max_bytes: int = READ_BYTES) -> HttpAnswer:
-        """Make one request and read at most `max_bytes` bytes of the response; raises Retry without a response."""
+        """Make one request and read at most `max_bytes` bytes of the response; raises Retry if there is no response."""
         kind = {} if body is None else {"content-type": "application/json"}
         if body is not None and self._compress:
             kind["content-encoding"] = "gzip"
@@ -73,7 +77,7 @@ class Poster:
 
 
 def failure_outcome(answer: HttpAnswer, count: int) -> Outcome:
-    """Return the outcome of a response that is not 2xx for `count` payloads."""
+    """Return the outcome for `count` payloads when the target's response is not 2xx."""
     text = escape_control_characters(answer.body[:300].decode("utf-8", "replace").strip())
     reason = f"status {answer.status}" + (f": {text}" if text else "")
     if 300 <= answer.status < 400 and (where := answer.headers.get("location", "")):
@@ -112,7 +116,7 @@ class HttpOptions(Endpoint, Options):
 def open_poster(options: Endpoint, reveal: SecretResolver, auth_headers: Headers = lambda *_: {}) -> Poster:
     """Create the connection to a target; raises WrongSetting if a secret is missing.
 
-    auth_headers: returns additional headers that depend on the request.
+    auth_headers: returns headers of a request in addition to the authentication headers that `options` define.
     """
     headers = resolve_secrets(options.headers, reveal)
     if options.key:

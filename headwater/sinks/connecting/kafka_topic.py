@@ -15,7 +15,7 @@ _TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "RECORD_LIST_TOO_LARGE")
 
 
 class KafkaRecord(NamedTuple):
-    """A record, and the index of the payload that it belongs to."""
+    """A Kafka record. place: index of the payload that the record belongs to."""
 
     place: int
     key: bytes
@@ -26,14 +26,17 @@ class KafkaTopic:
     """A topic with at most one open producer."""
 
     def __init__(self, address: KafkaAddress, largest_bytes: int) -> None:
-        """largest_bytes: maximum size of a record."""
+        """largest_bytes: maximum size of a record in bytes."""
         self._address = address
         self._largest_bytes = largest_bytes
         self._producer: Any = None
         self._cause = ""
 
     def write_records(self, records: Iterable[KafkaRecord], count: int, patience_s: float = PATIENCE_S) -> Outcome:
-        """Write the records of `count` payloads and wait for the brokers; a payload needs all its records to arrive."""
+        """Write the records of `count` payloads, and wait at most `patience_s` seconds until the brokers confirm them.
+
+        A payload counts as delivered when the brokers have confirmed all its records.
+        """
         self._producer = self._producer or open_producer(self._address, self._largest_bytes, self._on_error)
         failed: dict[int, Any] = {}
         waiting = [0] * count
@@ -53,7 +56,7 @@ class KafkaTopic:
         return self._delivery_outcome(failed, waiting)
 
     def check(self) -> str:
-        """Request the topic's metadata; raises Retry or WrongSetting."""
+        """Request the topic's metadata; raises Retry without a response, WrongSetting if the topic has an error."""
         topic = self._address.topic
         try:
             found = open_admin(self._address, self._on_error).list_topics(topic, PATIENCE_S).topics[topic]
@@ -81,7 +84,7 @@ class KafkaTopic:
         return Outcome(refused, again, self._cause or trouble or f"No response from Kafka at {self._address.servers}.")
 
     def _on_error(self, error: Any) -> None:
-        """Remember the client's own error, which explains more than the timeouts that follow from it."""
+        """Store the error that the client reports, because it explains more than the timeouts that it causes."""
         self._cause = self._error_text(error)
 
     def _error_text(self, error: Any) -> str:

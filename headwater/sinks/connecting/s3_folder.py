@@ -16,7 +16,7 @@ _OPTION_NAMES = {
     "aws_secret_access_key": "aws_secret_access_key",
     "aws_session_token": "aws_session_token",
 }
-"""Option names of delta-rs to those of botocore."""
+"""Maps the option names of delta-rs to the names of botocore."""
 
 _LIMITS: dict[str, Any] = {
     "connect_timeout": 10,
@@ -24,17 +24,17 @@ _LIMITS: dict[str, Any] = {
     "retries": {"total_max_attempts": 1},
     "request_checksum_calculation": "when_required",  # compatible services may not support checksums
 }
-"""Seconds; no retries here, because the caller retries."""
+"""Timeouts in seconds. The client does not retry, because the caller of the folder retries."""
 
 
 class S3Folder:
-    """Files under one address; connects when the first file is written."""
+    """A folder under one `s3://` address; it connects when the first file is written."""
 
     def __init__(self, url: str, options: Mapping[str, str], deadline_s: float = REQUEST_S) -> None:
         """Raise WrongSetting if botocore is missing or an option is unknown.
 
-        options: those of `_OPTION_NAMES`, and `aws_profile`; without keys, this machine's credentials.
-        deadline_s: for one request with its response.
+        options: the options in `_OPTION_NAMES`, and `aws_profile`; without keys, this machine's credentials are used.
+        deadline_s: maximum time of one request with its response, in seconds.
         """
         if unknown := options.keys() - _OPTION_NAMES.keys() - {"aws_profile"}:
             known = ", ".join((*_OPTION_NAMES, "aws_profile"))
@@ -55,7 +55,7 @@ class S3Folder:
         self._calls = BoundedCalls(deadline_s)
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a whole file and replace an existing one; raises Retry."""
+        """Write a file, replacing an existing file at this path; raises Retry if the request fails."""
         self._call_storage("write", path, lambda client, named: client.put_object(**named, Body=b"".join(lines)))
 
     def check(self) -> str:

@@ -1,4 +1,4 @@
-"""Read the secrets of sinks from where `sinks.yml` refers to, and mask them in texts."""
+"""Read the secrets that `sinks.yml` refers to from variables or key vaults, and mask them in texts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from headwater.sinks.interface.options import SecretLocation
 
 _SCOPE = "https://vault.azure.net/.default"
 _SHORTEST = 4
-"""Shorter values are not masked: they would match inside ordinary words."""
+"""Secrets with fewer characters are not masked, because they would match inside ordinary words."""
 
 _VAULT_S = 15.0
 
@@ -35,13 +35,13 @@ class Secrets:
         self._known: set[str] = set()
 
     def reveal(self, reference: SecretLocation) -> str:
-        """Return a secret; raises WrongSetting, or Retry while the vault does not answer."""
+        """Return a secret; raises WrongSetting if it does not exist, Retry if the vault does not answer."""
         found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
         self._known.add(found)
         return found
 
     def mask(self, text: str) -> str:
-        """Mask every secret that was resolved so far."""
+        """Replace each secret that `reveal` has returned so far with `***`."""
         for secret in self._known:
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, "***")

@@ -1,6 +1,6 @@
 """Replay events from the lake to a target: a sink that reads a list of events instead of following the lake.
 
-It converts and delivers events like any sink and stores its position under its own name. An interrupted replay
+A replay converts and delivers events like any sink and stores its position under its own name. An interrupted replay
 continues where it stopped; a finished one starts from the beginning.
 """
 
@@ -40,14 +40,14 @@ _LENGTH = Source("replay", "replay", "length")
 
 
 OnProgress = Callable[[int, int, Status], None]
-"""Called with the number of settled events, the total and the runner's status."""
+"""Called with the number of events that were delivered, failed or left out, the total, and the runner's status."""
 
 
 class Replay:
-    """One replay, to preview or run."""
+    """One replay, which you can preview or run."""
 
     def __init__(self, sink: Sink, span: ReplaySpan, *, bronze: Bronze, ledger: SinkLedger, secrets: Secrets) -> None:
-        """Count the events; events that arrive after the first start are not part of the replay."""
+        """Count the events of the replay, without events that arrived after the replay was first started."""
         self._sink = sink
         self._span = span
         self._ends_us = time.time_ns() // 1000 if span.until_us is None else span.until_us
@@ -67,7 +67,7 @@ class Replay:
         self.total = self._events.total - sum(self._progress.values())
 
     def _events_of_interrupted_replay(self, desired: DesiredState) -> EventList | None:
-        """Return the list of an interrupted replay, None if rows were removed from the lake since then."""
+        """Return the event list of an interrupted replay, or None if some of its rows were removed from the lake."""
         heads = {each: desired.start.get(f"{each.epoch}/{each.partition}", 0) for each in self._heads}
         events = EventList(self._bronze, self._selection(heads))
         return events if events.total == desired.start.get(f"{_LENGTH.epoch}/{_LENGTH.partition}") else None
@@ -79,7 +79,7 @@ class Replay:
         return ReplayFeed(self._bronze, self._events, self._sink.options.only.matches)
 
     def preview(self) -> dict[str, Any]:
-        """Return what would be sent, without sending it."""
+        """Convert all events without sending them; return counts, the payloads' total size and the time range."""
         feed = self._open_feed()
         progress = dict(self._progress)
         found: dict[str, Any] = {"would_send": 0, "bytes": 0, "unfit": 0, "left_out": 0}
@@ -105,9 +105,9 @@ class Replay:
         }
 
     def run(self, on_progress: OnProgress) -> dict[str, Any]:
-        """Run the replay; waits for the target without limit, and returns the counts.
+        """Run the replay and return the counts; waits without limit while the target is unavailable.
 
-        KeyboardInterrupt stops it between two events; the same replay then continues from there.
+        KeyboardInterrupt stops the replay between two events; starting the same replay again continues from there.
         """
         name = self._sink.name
         if not self.goes_on:
@@ -139,7 +139,7 @@ class Replay:
         return {"target": self._sink.options.type, "selected_by": self._span.by, "order": "event time"}
 
     def _selection_times_us(self, batch: Batch) -> list[int]:
-        """Return the times by which events were selected (us, UTC)."""
+        """Return the receipt or event time of each event of a batch, whichever the span uses (us, UTC)."""
         if self._span.by == "receipt":
             return [each.head.received_us for each in batch.events]
         return list(batch.listed.times_us) if batch.listed else []
@@ -159,7 +159,7 @@ class Replay:
 
 
 class ReplayFeed:
-    """A reader of a list of events; its position is a row number."""
+    """Reads a list of events in batches; the position is a row number of the list, starting at 1."""
 
     def __init__(self, bronze: Bronze, events: EventList, matches: Callable[[StoredHead], bool]) -> None:
         self._bronze = bronze
@@ -168,7 +168,7 @@ class ReplayFeed:
         self._ends_behind = events.total
 
     def sources(self) -> Mapping[Source, int]:
-        """Return the partition of the list with its length."""
+        """Return one entry: the partition of the list, with the number of rows."""
         return {REPLAYED: self._events.total}
 
     def next_batch(self, progress: Progress) -> Batch | None:
@@ -192,7 +192,7 @@ class ReplayFeed:
         return _row_number(progress) >= self._ends_behind
 
     def _heads_at(self, places: Sequence[OrderedPlace]) -> list[tuple[Source, StoredHead]]:
-        """Return the events at these places, in order; events removed in the meantime are left out."""
+        """Return the source and head of the event at each place, in order, without events that were removed since."""
         sequences: dict[Source, list[int]] = defaultdict(list)
         for each in places:
             sequences[each.source].append(each.sequence)

@@ -24,7 +24,8 @@ _LONGEST_WAIT_S = 4.0
 class ReplaySpan:
     """Which events to replay: a half-open time range (us, UTC; None: unbounded) and filters by job, namespace and run.
 
-    by: whether the bounds apply to event times or receipt times. The order is always that of event times.
+    by: whether the bounds apply to event times or receipt times. Replays always send events in the order of event
+    times.
     """
 
     since_us: int | None = None
@@ -44,7 +45,10 @@ class ReplaySpan:
         jobs: Sequence[str] = (),
         runs: Sequence[str] = (),
     ) -> Self:
-        """Return the span between two bounds of one kind; raises WrongSetting if both kinds are given."""
+        """Return the span for bounds (since, until) in us, either of event times or of receipt times.
+
+        Raises WrongSetting if bounds of both kinds are given.
+        """
         is_received = of_receipt != (None, None)
         if is_received and of_events != (None, None):
             raise WrongSetting(
@@ -55,9 +59,9 @@ class ReplaySpan:
         return cls(since_us, until_us, namespaces, jobs, runs, "receipt" if is_received else "event time")
 
     def replay_sink(self, options: Options, rate: float | None) -> Sink:
-        """Return the sink that replays to a target; the span's filters replace the same filters of its options.
+        """Return the sink that replays to a target; filters of the span replace the same filters in `options`.
 
-        Its name is derived from target and span, so the same replay continues where it was interrupted.
+        The sink's name is a hash of target and span, so starting the same replay again continues an interrupted one.
         """
         named = {"namespaces": self.namespaces, "jobs": self.jobs, "runs": self.runs}
         only = options.only.model_copy(update={name: tuple(those) for name, those in named.items() if those})
@@ -67,9 +71,9 @@ class ReplaySpan:
 
 
 def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Options:
-    """Return the options of a plain OpenLineage API at an address; raises WrongSetting.
+    """Return the options of a plain OpenLineage API at an address; raises WrongSetting if the address is invalid.
 
-    batch: events in each request; key: reference to the API key, as in `sinks.yml`.
+    batch: maximum number of events in each request. key: reference to the API key, as in `sinks.yml`.
     """
     try:
         return OpenLineageOptions.model_validate({"type": "openlineage", "url": url, "batch": batch, "key": key})
@@ -82,8 +86,8 @@ def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Opti
 def detect_marquez_options(plain: Options, reveal: SecretResolver, patience_s: float = 30.0) -> Options:
     """Return options of type `marquez` if a Marquez server answers at the address, otherwise the given options.
 
-    patience_s: how long to ask again if the response is inconclusive, such as 503 while the server starts. Then raises
-    Retry, because guessing the type would start a different replay that cannot continue this one.
+    patience_s: seconds to repeat the request while the response is inconclusive, such as 503 while the server starts.
+    After that, raises Retry, because a wrong guess of the type would start a different replay instead of this one.
     """
     endpoint = cast("OpenLineageOptions", plain)
     with closing(open_poster(endpoint, reveal)) as poster:

@@ -36,8 +36,8 @@ class SinkService:
     """The sinks of a file and their state in the lake.
 
     Each call opens what it needs, so any thread may call it and a long call does not block others.
-    status: returns the status of the process that runs the sinks, empty if none runs. troubles: returns why stations of
-    this machine cannot continue, by station.
+    status: returns the status of the process that runs the sinks, or an empty mapping if no such process runs.
+    troubles: returns the reason for each service of this machine that cannot continue, such as `parser`.
     """
 
     file: Callable[[], SinksSource]
@@ -48,7 +48,7 @@ class SinkService:
     troubles: Callable[[], Mapping[str, str]] = dict
 
     def sink(self, name: str) -> Sink:
-        """Return a sink of the file; raises NotConfigured."""
+        """Return a sink of the file; raises NotConfigured if it is missing, WrongSetting if its type is broken."""
         named, broken = load_sinks(self.file())
         if name in broken:
             raise WrongSetting(broken[name])
@@ -57,7 +57,7 @@ class SinkService:
         return named[name]
 
     def list_sinks(self) -> dict[str, Any]:
-        """List the sinks that run, and the problem of the file or of a sink."""
+        """Return the states of the sinks (`items`), and what is wrong with the file or a sink (`problem`, or None)."""
         try:
             sinks, broken = load_sinks(self.file())
             problem = " ".join(broken.values()) or None
@@ -106,18 +106,18 @@ class SinkService:
         return {"items": items, **found.info}
 
     def redrive_dead_letters(self, name: str, limit: int) -> dict[str, int]:
-        """Send dead letters again; raises Retry if the target is unavailable."""
+        """Send at most `limit` dead letters again; raises Retry if the target is unavailable."""
         sink = self.sink(name)
         with self._open_target(name) as (target, secrets):
             return redrive_failures(self.bronze(), self.ledger(), sink, target, limit, mask_secrets=secrets.mask)
 
     def check_connection(self, name: str) -> dict[str, Any]:
-        """Connect and authenticate; raises Retry or WrongSetting with what is missing."""
+        """Connect to the target and authenticate; raises Retry or WrongSetting with the cause if that fails."""
         with self._open_target(name) as (target, secrets):
             return {"sink": name, "found": escape_control_characters(secrets.mask(target.check()))}
 
     def preview(self, name: str, event_or_run_id: str) -> dict[str, Any]:
-        """Return exactly what the sink would send for an event or a run; raises NotKnown."""
+        """Return exactly what the sink would send for an event or a run; raises NotKnown if the lake has neither."""
         with self._open_target(name) as (target, secrets):
             items = preview_payloads(self.bronze(), target, event_or_run_id, secrets.mask)
         if not items:
@@ -137,7 +137,7 @@ class SinkService:
 
     @contextmanager
     def _open_target(self, name: str) -> Iterator[tuple[Target, Secrets]]:
-        """Open a sink's target and close it; secrets are masked in its errors."""
+        """Open a sink's target and close it at the end; mask secrets in the messages of its errors."""
         secrets = self.secrets()
         try:
             with closing(open_sink(self.sink(name), secrets.reveal)) as target:
@@ -159,9 +159,11 @@ def sink_states(
 ) -> list[dict[str, Any]]:
     """List the sinks with their state, lag and counts.
 
-    types: type of each sink's target, by name. status: from the process that runs the sinks, by name; empty if none
-    runs. stopped: why the parser cannot add new events to the lake. A sink without its own error shows that reason, or
-    the damage that prevents reading the lake; the lag is then the last one that its process measured.
+    types: maps the name of each sink to the type of its target.
+    status: maps the name of each sink to the status from the process that runs it; empty if no such process runs.
+    stopped: the reason why the parser cannot add new events to the lake, or None. A sink without an error of its own
+    shows this reason as its trouble. If the lake cannot be read, such a sink shows that error instead, and the lag is
+    the last one that the sink's process measured.
     """
     try:
         sources = sources_ahead(bronze, {}) if bronze.exists() else {}
@@ -212,7 +214,11 @@ def _sink_json(sink: str, ledger: SinkLedger, status: Any) -> dict[str, Any]:
 
 
 def parse_position(bronze: Bronze, ledger: SinkLedger, sink: str, text: str) -> dict[Source, int]:
-    """Parse `PARTITION:SEQUENCE` in the log's current epoch: the last event that is not sent again."""
+    """Parse `PARTITION:SEQUENCE`, the last event of a partition that the sink does not send again.
+
+    The partition belongs to the log's current epoch; all other partitions keep the sink's position.
+    Raises WrongQuestion if the text is not a position.
+    """
     partition, _, sequence = text.rpartition(":")
     sources = sources_ahead(bronze, {})
     epoch = bronze.properties().get(EPOCH)
@@ -246,8 +252,8 @@ def redrive_failures(
 ) -> dict[str, int]:
     """Send a sink's dead letters again, one at a time, oldest first, and remove those that are delivered.
 
-    Returns the counts `delivered`, `refused` and `gone` (the event is no longer in the lake).
-    Raises Retry if the target is unavailable; letters delivered before that stay removed.
+    Returns the counts `delivered`, `refused` and `gone` (there is nothing left to send, for example no such event).
+    Raises Retry if the target is unavailable; dead letters that were delivered before stay removed.
     """
     outcome = {"delivered": 0, "refused": 0, "gone": 0}
     skip: set[str] = set()
@@ -287,7 +293,10 @@ def _resend_dead_letter(
 def _payloads_of_dead_letter(
     bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], mask_secrets: MaskSecrets
 ) -> list[Payload] | None:
-    """Return the payloads of a dead letter, None if its event was removed or its run is no longer silent."""
+    """Return the payloads of a dead letter, or None if its cause no longer exists.
+
+    That is the case if the event was removed, the run is no longer silent, or a poll no longer finds the item.
+    """
     source, silence = Source(row["log"], row["incarnation"], row["partition"]), sink.options.silence
     if source == CLOCK:
         by = SilenceQuery(target, bronze, sink.options.only.matches, mask_secrets)

@@ -1,6 +1,6 @@
 """Isolate unexpected exceptions of targets: an event that a target cannot handle never blocks other events.
 
-Known faults of the outside world are HeadwaterErrors, which pass through; the caller retries them.
+HeadwaterErrors, which describe known faults of other systems, are raised unchanged, and the caller retries.
 """
 
 import logging
@@ -15,7 +15,7 @@ from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, Target,
 log = logging.getLogger(__name__)
 
 _MAX_MESSAGE = 500
-"""Characters kept of an exception's message, which may quote a whole event."""
+"""Maximum number of characters of an exception's message, because the message may quote a whole event."""
 
 _FRAME = '  File "'
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -30,7 +30,7 @@ def convert_guarded(
     unit_of: Callable[[SinkEvent], Hashable],
     mask_secrets: MaskSecrets,
 ) -> list[Payload]:
-    """Convert events; if the conversion raises, bisect by unit and mark all events of the failing unit as unfit.
+    """Convert events; if that fails, split them by unit until only the events of failing units are marked as unfit.
 
     unit_of: returns the key of events that must be converted together, such as the events of a run.
     """
@@ -64,7 +64,7 @@ def event_position(event: SinkEvent) -> tuple[Source, int]:
 
 
 def deliver_guarded(target: Target, payloads: Sequence[Payload], mask_secrets: MaskSecrets) -> Outcome:
-    """Make one attempt; an unexpected exception counts as an error response of the target to these payloads."""
+    """Try once to deliver payloads; an unexpected exception counts as an error response to these payloads."""
     try:
         return target.deliver(payloads)
     except HeadwaterError:
@@ -76,14 +76,14 @@ def deliver_guarded(target: Target, payloads: Sequence[Payload], mask_secrets: M
 
 
 def log_unexpected_error(error: Exception, action: str, mask_secrets: MaskSecrets) -> str:
-    """Log an exception with its traceback, and return it as one line; secrets are masked in both."""
+    """Log an exception with its traceback, and return a message of one line; secrets are masked in both texts."""
     log.error("%s failed with an unexpected error. Report this.\n%s", action, mask_secrets(_escaped_traceback(error)))
     message = escape_control_characters(mask_secrets(str(error))[:_MAX_MESSAGE])
     return f"{action} failed with {type(error).__name__}: {message}"
 
 
 def _escaped_traceback(error: Exception) -> str:
-    """Return a traceback with each message, which may quote what a target sent, escaped to one line."""
+    """Return a traceback, with each exception message escaped to one line, because it may quote what a target sent."""
     return "\n".join(
         line if line.startswith(_FRAME) else escape_control_characters(line)
         for line in (each.strip("\n") for each in traceback.format_exception(error))

@@ -12,13 +12,13 @@ from headwater.events.stored_cells import StoredHead
 
 
 class ConfigModel(BaseModel):
-    """A mapping in the file; unknown keys are errors."""
+    """A mapping in `sinks.yml`; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class SecretLocation(ConfigModel):
-    """Where to read a secret from; the file never contains the secret."""
+    """Where to read a secret from: a variable or a key vault. `sinks.yml` never contains the secret itself."""
 
     env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Variable that contains it.")
     vault: str | None = Field(
@@ -57,7 +57,7 @@ def _parse_pause_s(value: Any) -> float:
 
 Seconds = Annotated[float, BeforeValidator(_parse_seconds)]
 Pause = Annotated[float, BeforeValidator(_parse_pause_s)]
-"""Seconds; zero is allowed."""
+"""A duration in seconds; unlike `Seconds`, zero is allowed."""
 
 
 class EventFilter(ConfigModel):
@@ -87,7 +87,11 @@ def _matches_any(name: str | None, patterns: Patterns) -> bool:
 
 
 class Silence(NamedTuple):
-    """How long a run must be silent before the sink reports it; by_receipt: measured by our clock, not the sender's."""
+    """How long a run must be silent before the sink reports it.
+
+    after_s: seconds since the run's last event. by_receipt: whether this time is measured from the receipt of the
+    event, instead of from its event time.
+    """
 
     after_s: float
     by_receipt: bool
@@ -111,26 +115,26 @@ class Options(ConfigModel):
 
     @property
     def silence(self) -> Silence | None:
-        """After which silence the sink reports a run; None if it sends events only."""
+        """The silence after which the sink reports a run, or None if the sink only sends events."""
         return None
 
     @property
     def poll_interval_s(self) -> float | None:
-        """Seconds between two polls by the target itself; None if it polls nothing."""
+        """Seconds between two polls by the target, or None if the target does not poll."""
         return None
 
 
 class Sink(NamedTuple):
-    """One sink of the file."""
+    """One sink of `sinks.yml`."""
 
     name: str
     options: Options
 
 
 SecretResolver = Callable[[SecretLocation], str]
-"""Returns a secret. Raises WrongSetting, with the variable or the address, if there is no secret."""
+"""Returns a secret. Raises WrongSetting, which names the variable or the address, if there is no secret."""
 
 
 def resolve_secrets(values: Mapping[str, str | SecretLocation], reveal: SecretResolver) -> dict[str, str]:
-    """Replace the references in a mapping with their secrets; raises WrongSetting."""
+    """Replace the references in a mapping with their secrets; raises WrongSetting if a secret does not exist."""
     return {name: reveal(value) if isinstance(value, SecretLocation) else value for name, value in values.items()}

@@ -13,7 +13,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import run_key
 
 CLOCK = Source("clock", "clock", "0")
-"""Partition of payloads that only the passing of time causes; its sequence numbers are moments (us, UTC)."""
+"""Partition of payloads about silent runs, which no event causes; its sequence numbers are moments (us, UTC)."""
 REPLAYED = Source("replay", "replay", "0")
 """Partition of the list that a replay sends; its sequence numbers are rows, starting at 1."""
 WATCH = Source("clock", "watch", "0")
@@ -29,16 +29,19 @@ class SinkEvent(NamedTuple):
 
 
 def run_key_of(head: StoredHead) -> str | None:
-    """Return the key that the events of one run share, None without a run; different jobs may use the same run id."""
+    """Return the key that the events of one run share, or None if the event has no run.
+
+    The key includes the job, because different jobs may use the same run id.
+    """
     return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
 
 
 History = Mapping[str, Sequence[SinkEvent]]
-"""Run id to the run's events that precede a batch, in order."""
+"""Maps a run id to the run's events that precede a batch, in order."""
 
 
 def group_by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
-    """Group events by run, after the run's earlier events; a group takes the position of its last event."""
+    """Group events by run, and put the run's earlier events first; groups are in the order of their last events."""
     groups: dict[str, list[SinkEvent]] = {}
     for event in events:
         key = run_key_of(event.head) or event.head.event_id
@@ -49,9 +52,10 @@ def group_by_run(events: Sequence[SinkEvent], history: History) -> list[list[Sin
 
 
 class Payload(NamedTuple):
-    """What the sink sends for one event. unfit: why the target can never accept it; the sink then sends nothing for it.
+    """What the sink sends for one event.
 
-    row: its number in the list of a replay, None if events are sent in the order of the lake.
+    unfit: the reason why the target can never accept the event, so the sink sends nothing for it; None if it can.
+    row: the event's row number in the list of a replay, or None if the sink is not a replay.
     """
 
     event: SinkEvent
@@ -71,9 +75,10 @@ class Payload(NamedTuple):
 class Outcome:
     """The outcome of one attempt; payloads in neither `refused` nor `again` were delivered.
 
-    refused: index of a payload in the attempt to the reason why the target will never accept it.
+    refused: maps the index of a payload in the attempt to the reason why the target will never accept the payload.
     again: indexes of payloads to retry because of `trouble`, after `after_s` seconds at the earliest.
-    blames_event: the target responded with an error, so other payloads may succeed.
+    blames_event: whether the target responded with an error that may concern only these payloads, so others may
+    succeed.
     """
 
     refused: Mapping[int, str] = field(default_factory=dict)
@@ -84,7 +89,7 @@ class Outcome:
 
 
 class Target(Protocol):
-    """Where events are sent. One thread uses it, and it has its own connection."""
+    """The system that receives events. Only one thread uses a target, and each target has its own connection."""
 
     largest: int
     """Maximum number of payloads in one attempt."""
@@ -93,7 +98,7 @@ class Target(Protocol):
         """Return the payloads of events, in the order to send them; performs no I/O."""
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Make one attempt; failures of the target are an outcome, not an exception."""
+        """Try once to deliver payloads; a failure of the target is returned as an outcome, not raised."""
 
     def check(self) -> str:
         """Connect and authenticate without sending events; returns a description, raises HeadwaterError on failure."""
@@ -104,13 +109,14 @@ class Target(Protocol):
 
 @runtime_checkable
 class PollingTarget(Protocol):
-    """A target that polls something that no event reports, every `poll_interval_s` seconds."""
+    """A target that polls, every `poll_interval_s` seconds, for facts that no event reports."""
 
     def poll(self, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
-        """Return the notices for everything that exists now, by query; their partition is WATCH, their number `at_us`.
+        """Return the notices for all items that exist now, by the name of the query that found them.
 
-        The event id of a payload identifies the item. turn: distinguishes the notices of an item that disappears and
-        returns. Raises HeadwaterError if the result would be incomplete.
+        The partition of each payload is WATCH, its sequence number is `at_us` (us, UTC), and its event id identifies
+        the item. turn: number that distinguishes the notices of an item that disappears and returns.
+        Raises HeadwaterError if the result would be incomplete.
         """
 
 

@@ -17,14 +17,17 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class ParsedSinks(NamedTuple):
-    """The sinks of a file by name, and a message for each sink whose type is broken in the package that adds it."""
+    """The sinks of a file by name. broken: maps a sink to a message if the package that adds its type is broken."""
 
     sinks: Mapping[str, Sink]
     broken: Mapping[str, str]
 
 
 def parse_sinks(text: str, file: str) -> ParsedSinks:
-    """Read the sinks of a file; raises WrongSetting. A type that is broken in its package affects only its sinks."""
+    """Read the sinks of a file; raises WrongSetting if an entry is invalid.
+
+    A sink type from another package that cannot be loaded affects only the sinks of this type.
+    """
     whole = read_document(text, file, ("sinks",))
     named = whole.nested_entry("sinks", None) if whole else None
     sinks: dict[str, Sink] = {}
@@ -78,7 +81,7 @@ def _setting_error(entry: RuleEntry, node: yaml.Node, options: type[Options], er
 
 
 def _node_at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
-    """Return the innermost node on a path of keys and indexes."""
+    """Return the node at a path of keys and indexes, or the last existing node on the way."""
     for step in where:
         inner: Any = None
         if isinstance(node, yaml.MappingNode):
@@ -92,7 +95,7 @@ def _node_at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
 
 
 class SinksSource(Protocol):
-    """The sinks file: on a local disk, or next to the lake (`runtime/lake_file.py`)."""
+    """The sinks file: a local file, or a file next to the lake (`LakeFile` in `operations/runtime/azure_files.py`)."""
 
     name: str
 
@@ -129,7 +132,7 @@ class LocalSinksFile:
 
 
 def load_sinks(file: SinksSource) -> ParsedSinks:
-    """Read the sinks of a file, none if it does not exist; raises WrongSetting or LakeUnavailable."""
+    """Read the sinks of a file; returns no sinks if it does not exist. Raises WrongSetting or LakeUnavailable."""
     text = file.text()
     return ParsedSinks({}, {}) if text is None else parse_sinks(text, file.name)
 
@@ -144,7 +147,7 @@ class SinksFile:
         self.problem: str | None = None
 
     def current_sinks(self) -> Mapping[str, Sink]:
-        """Return the sinks that apply; reads the file first if it has changed."""
+        """Return the sinks that apply; reads the file first if it has changed, and stores its errors in `problem`."""
         try:
             if (version := self._file.version()) != self._version:
                 self._version = version

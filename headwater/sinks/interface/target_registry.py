@@ -20,11 +20,11 @@ class TargetModule(Protocol):
 
     @staticmethod
     def open_target(options: Options, reveal: SecretResolver) -> Target:
-        """Create a target without connecting; raises WrongSetting, also for a missing secret."""
+        """Create a target without connecting; raises WrongSetting if an option is wrong or a secret is missing."""
 
 
 def _check_module(name: str, found: Any) -> TargetModule:
-    """Raise ValueError if an object lacks what a target's module provides."""
+    """Return `found` as a target module; raises ValueError if it lacks a member of TargetModule."""
     options = getattr(found, "OPTIONS", None)
     if not (isinstance(options, type) and issubclass(options, Options)):
         raise ValueError(f"it has no class `OPTIONS` that inherits from `{Options.__module__}.Options`. Add it.")
@@ -54,7 +54,7 @@ TARGETS: Registry[TargetModule] = Registry(
 
 
 def target_module(kind: str) -> TargetModule:
-    """Return the module of a type. Raises WrongSetting if the type is unknown, or broken in another package."""
+    """Return the module of a sink type; raises WrongSetting if the type is unknown or its package is broken."""
     found = TARGETS.get(kind)
     if found is None:
         raise WrongSetting(f"The sink type {kind[:60]!r} is unknown. Use one of {', '.join(TARGETS.names())}.")

@@ -1,6 +1,6 @@
-"""Find Spark applications that are due with a batch, and merge the runs of each (D9 in docs/reference/sinks.md).
+"""Find the Spark applications that a batch makes due, and merge their runs (D9 in docs/reference/sinks.md).
 
-The lake is queried each time, so a kill loses no state.
+Each batch queries the lake and keeps no state, so nothing is lost if the process is killed.
 """
 
 import re
@@ -28,14 +28,18 @@ from headwater.sinks.interface.shape import Payload, SinkEvent
 from headwater.sinks.merging.runs import MergedEvent, facet_members, merge_facets
 
 LOOKBACK_US = 7 * 24 * 3600 * 1_000_000
-"""Events received earlier are not read: reading the whole history for each batch would cost too much."""
+"""Events received longer before a batch are not read, because reading the whole history would cost too much."""
 MAX_APPLICATION_EVENTS = 2_000
-"""Per application; beyond that only terminal events are read, which repeat earlier facets, first and last ones."""
+"""Maximum number of events of one application.
+
+If there are more, only terminal events are read, because they repeat earlier facets. If these are still too many, the
+first and the last ones are read.
+"""
 _INTEGRATION = re.compile(r"https://github\.com/OpenLineage/OpenLineage/.*/([^/]+)/?")
 
 
 class ApplicationEvents(NamedTuple):
-    """The events of an application and its actions, in order; at: the event whose position its payload takes."""
+    """The events of an application and its actions, in order. at: the event that gives the payload its position."""
 
     run_id: str
     events: list[SinkEvent]
@@ -43,7 +47,10 @@ class ApplicationEvents(NamedTuple):
 
 
 class SendPolicy(NamedTuple):
-    """When an application is due: at its end; staged: with every event; heartbeat_us: at most once per interval."""
+    """When an application is due. By default, it is due when its own run has ended.
+
+    staged: whether it is due with every event. heartbeat_us: interval in which it is due at most once, or None.
+    """
 
     staged: bool
     heartbeat_us: int | None
@@ -74,18 +81,18 @@ def is_heartbeat_due(
 
 @runtime_checkable
 class ConvertsApplications(Protocol):
-    """A target that takes an application as one job; send_policy: None if it does not."""
+    """A target that can represent an application as one job; `send_policy` is None if its options disable this."""
 
     send_policy: SendPolicy | None
 
     def convert_application(self, application_events: ApplicationEvents) -> Payload | None:
-        """Return the payload of an application, None if the events are not one; performs no I/O."""
+        """Return the payload of an application, or None if the events do not form an application; performs no I/O."""
 
 
 def build_application_payloads(
     target: ConvertsApplications, bronze: Bronze, events: Sequence[SinkEvent], mask_secrets: MaskSecrets
 ) -> list[Payload]:
-    """Return payloads of the applications that are due with a batch; reads one application at a time into memory."""
+    """Return the payloads of the applications that a batch makes due; reads one application at a time into memory."""
     if target.send_policy is None or not events:
         return []
     families = _due_applications(bronze, events, target.send_policy)
@@ -99,7 +106,10 @@ def build_application_payloads(
 def application_payload(
     target: ConvertsApplications, application_events: ApplicationEvents, mask_secrets: MaskSecrets
 ) -> Payload | None:
-    """Return the payload of an application, None if the events are not one; unfit if the conversion fails."""
+    """Return the payload of an application, or None if the events do not form an application.
+
+    If the conversion fails unexpectedly, the payload is unfit.
+    """
     try:
         return target.convert_application(application_events)
     except HeadwaterError:
@@ -125,7 +135,10 @@ def _due_applications(
 
 
 def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_us: int) -> dict[str, list[MemberHead]]:
-    """Return the events of the applications that have actions, by run id."""
+    """Return the events of each run in `run_ids` that is an application, that is, has actions, by run id.
+
+    since_us, until_us: bounds of the receipt times (UTC).
+    """
     families: dict[str, list[MemberHead]] = defaultdict(list)
     for each in heads_of_runs_and_children(bronze, run_ids, since_us, until_us) if run_ids else ():
         for run_id in {each.head.run_id, each.parent_run_id} & run_ids:
@@ -136,7 +149,7 @@ def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_
 
 
 def read_application(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
-    """Return the events of an application with their bodies, in the given order."""
+    """Return at most MAX_APPLICATION_EVENTS events of an application with their bodies, in the given order."""
     half = MAX_APPLICATION_EVENTS // 2
     chosen = (
         members
@@ -156,14 +169,14 @@ def read_members(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEven
 
 
 class Application(NamedTuple):
-    """The application that a run belongs to."""
+    """The application that a run belongs to: the run id and the job of the application's own run."""
 
     run_id: str
     job: Name
 
 
 def engine_of(merged: MergedEvent) -> str:
-    """Return the engine of a run or job (D4), `unknown` if no facet and no producer names it."""
+    """Return the engine of a run or job in lower case (D4), or `unknown` if neither facets nor the producer name it."""
     if isinstance(engine := facet_members(merged.of_run, "processing_engine").get("name"), str) and engine:
         return engine.lower()
     if found := _INTEGRATION.fullmatch(merged.producer):
@@ -172,9 +185,9 @@ def engine_of(merged: MergedEvent) -> str:
 
 
 def application_of(merged: MergedEvent) -> Application | None:
-    """Return the application that a run is an action of; None for the application's own run and for other engines.
+    """Return the application if a run is one of its actions; None for its own run and for engines other than Spark.
 
-    The application's own run may have a parent, too: the task that started it.
+    The parent of the application's own run is the task that started the application, not an application.
     """
     parent = facet_members(merged.of_run, "parent")
     run_id, namespace, name = (
@@ -188,10 +201,10 @@ def application_of(merged: MergedEvent) -> Application | None:
 
 
 def merge_application(application: Application, own: MergedEvent | None, actions: Sequence[MergedEvent]) -> MergedEvent:
-    """Merge an application's own run with its actions, of which there is at least one.
+    """Merge an application's own run with its actions; there must be at least one action.
 
-    Datasets of actions that count are united and later facets win; of run and job facets the first value wins. The
-    application lasts from the first to the last event, and fails if any of its runs failed.
+    The result has the datasets of all runs that count. The newest value of each dataset facet is used, and the first
+    value of each run or job facet. The application lasts from the first to the last event, and fails if any run failed.
     """
     ordered = sorted(actions, key=lambda each: (each.first_event_us, each.last_event_us, each.run_id or ""))
     whole = [own, *ordered] if own else ordered
@@ -221,7 +234,10 @@ def merge_application(application: Application, own: MergedEvent | None, actions
 
 
 def _end_state_and_time(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
-    """Return state and time of the end: the own run's end, or the actions' ends if there are no own events."""
+    """Return the state and the time (us) of the end, or None and None if the application has not ended.
+
+    It has ended when its own run has ended, or without events of its own run, when all actions have ended.
+    """
     if not all(each.state for each in ([own] if own else actions)):
         return None, None
     finished = [each for each in (own, *actions) if each and each.state]

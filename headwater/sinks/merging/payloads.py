@@ -16,7 +16,10 @@ from headwater.sinks.interface.shape import History, Payload, SinkEvent, Target,
 from headwater.sinks.merging.applications import LOOKBACK_US, ConvertsApplications, build_application_payloads
 
 MAX_RUN_EVENTS = 20
-"""Events of a run before a batch, first and last ones: batch runs send about four, a stream one per minute."""
+"""Maximum number of a run's events before a batch; if there are more, the first and the last ones are used.
+
+Batch runs send about four events, streams about one per minute.
+"""
 
 
 @runtime_checkable
@@ -24,7 +27,10 @@ class ConvertsRuns(Protocol):
     """A target that converts whole runs."""
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return the payloads of events, in the order to send them; performs no I/O."""
+        """Return the payloads of events, in the order to send them; performs no I/O.
+
+        history: the earlier events of the runs.
+        """
 
 
 SchemaChanges = Callable[[], Mapping[str, Sequence[SchemaChange]]]
@@ -41,10 +47,10 @@ class ConvertsSchemaChanges(Protocol):
 
 @runtime_checkable
 class ConvertsRunEnds(Protocol):
-    """A target that takes a run's state from the event that arrives last."""
+    """A target that sets a run's state from the event that it receives last."""
 
     def convert_with_ends(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
-        """Return the payloads of events; ends: terminal events of their runs that are already in the lake."""
+        """Return the payloads of events. ends: terminal events that the lake already has for these runs."""
 
 
 def build_payloads(
@@ -54,11 +60,12 @@ def build_payloads(
     mask_secrets: MaskSecrets = str,
     ordered_from_us: int | None = None,
 ) -> list[Payload]:
-    """Convert events; adds what the target needs from the lake: earlier events of runs, applications, or schemas.
+    """Convert events, and read earlier events, applications or schemas from the lake if the target needs them.
 
-    If the conversion raises unexpectedly, the event, or the run's part of the batch, is unfit.
-    ordered_from_us: event time (us, UTC) of the first event if events are in the order of their own times; then
-    "earlier" means earlier in that order.
+    If the conversion of an event fails unexpectedly, the event is unfit; for targets that convert whole runs, all
+    events of its run in the batch are unfit.
+    ordered_from_us: event time of the first event (us, UTC) if events are ordered by event time, None if they are in
+    the order of the lake. Earlier events of a run are those that precede the batch in this order.
     """
     if isinstance(target, ConvertsSchemaChanges):
         changes = cache(lambda: _schema_changes(bronze, events))
@@ -97,9 +104,9 @@ def _schema_changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, li
 
 
 def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent]:
-    """Return the end that the lake already has for each run whose last event in the batch is not terminal.
+    """Return the terminal event that the lake already has for runs without one at the end of the batch.
 
-    The lake is queried each time, so restarts need no state; events received more than seven days earlier are ignored.
+    Each call queries the lake, so restarts need no state. Events received more than seven days earlier are ignored.
     """
     last = {run: event for event in events if (run := run_key_of(event.head))}
     still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL_TYPES}
@@ -126,7 +133,10 @@ def _is_before(source: Source, head: StoredHead, event: SinkEvent) -> bool:
 
 
 def _started_runs(events: Sequence[SinkEvent]) -> set[str | None]:
-    """Return the runs that start in a batch, except failed ones, which may be later attempts with earlier events."""
+    """Return the runs that start in a batch and so have no earlier events.
+
+    Runs that fail in the batch are not included, because they may be later attempts, which do have earlier events.
+    """
     failed = {event.head.run_id for event in events if event.head.state in ("FAIL", "ABORT")}
     return {event.head.run_id for event in events if event.head.state == "START"} - failed
 
@@ -165,7 +175,7 @@ def _history_by_time(bronze: Bronze, events: Sequence[SinkEvent], first_us: int)
 
 
 def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> list[SinkEvent]:
-    """Return events with their bodies, in the given order; events removed from bronze are left out."""
+    """Return events with their bodies, in the given order, without events that were removed from bronze."""
     by_source: dict[Source, list[int]] = defaultdict(list)
     for source, head in places:
         by_source[source].append(head.sequence)
@@ -180,7 +190,7 @@ def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> li
 def _earlier_events_of_source(
     bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]
 ) -> dict[str, list[SinkEvent]]:
-    """Return the events of runs that precede their first event in a batch."""
+    """Return the events of each run that precede the run's first event in a batch. runs: this event, by run id."""
     since_us = max(0, min(head.received_us for head in runs.values()) - LOOKBACK_US)
     before = max(head.sequence for head in runs.values())
     found: dict[str, list[SinkEvent]] = defaultdict(list)

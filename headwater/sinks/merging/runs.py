@@ -43,13 +43,15 @@ _Ordered = tuple[Order, WireEvent]
 
 
 class MergedEvent(msgspec.Struct):
-    """A run, a job or a dataset; times in us, UTC.
+    """The merged events of a run, or the event of a job or a dataset; all times are in us, UTC.
 
-    started_us: time of its first START or RUNNING, None if unknown. state: how the run ended, None while it has not.
-    completed_us: end of its newest COMPLETE attempt, up to which its datasets count (rule 1.8), None without one.
-    later_attempt_us: start of the newest attempt, if that is a later one.
-    counts_in_any_state: whether it counts in any state, as long as it names datasets.
-    input_facets, output_facets: facets about a dataset in this run only, such as statistics.
+    started_us: time of the first START or RUNNING event, or None if there is none.
+    state: terminal state of the run, or None while the run has not ended.
+    completed_us: end of the newest COMPLETE attempt, or None without such an attempt. The datasets of events up to this
+    time count (rule 1.8).
+    later_attempt_us: start of the newest attempt if it began after the COMPLETE attempt, otherwise None.
+    counts_in_any_state: whether the run counts in any state if it has datasets or lineage facets.
+    input_facets, output_facets: facets that describe a dataset only in this run, such as statistics.
     """
 
     kind: str
@@ -83,31 +85,31 @@ class MergedEvent(msgspec.Struct):
 
     @property
     def has_counted_edges(self) -> bool:
-        """Return whether its edges count: a batch run needs a COMPLETE attempt, everything else always counts."""
+        """Return whether the edges count: batch runs need a COMPLETE attempt, all others always count."""
         if self.counts_in_any_state:
             return bool(self.datasets or self.lineage_facets)
         return self.kind != "RUN" or self.completed_us is not None or self.is_streaming
 
     @property
     def lineage_facets(self) -> list[Raw]:
-        """Return its `lineage` facets, from job and run."""
+        """Return the `lineage` facets of the job and the run, if they exist."""
         return [facets["lineage"] for facets in (self.of_job, self.of_run) if "lineage" in facets]
 
     @property
     def is_due(self) -> bool:
-        """Return whether it is ready to send: runs must have ended, unless they are streams."""
+        """Return whether this can be sent: batch runs must have ended; streams, jobs and datasets are always due."""
         return self.kind != "RUN" or self.state is not None or self.is_streaming
 
     @property
     def datasets(self) -> dict[Name, Facets]:
-        """Return its datasets; one that is both read and written has the facets of both."""
+        """Return inputs and outputs by name; a dataset that is both has the facets of both."""
         return {
             name: {**self.inputs.get(name, {}), **self.outputs.get(name, {})} for name in self.inputs | self.outputs
         }
 
 
 def merge_events(events: Iterable[SinkEvent]) -> MergedEvent:
-    """Merge the events of one run, or read the one event of a job or dataset; there must be at least one."""
+    """Merge the events of one run, or read the single event of a job or dataset; at least one event is required."""
     wires = ((event, read_wire_event(repair_surrogates(event.body))[0]) for event in events)
     ordered = sorted(((_event_order(event, wire), wire) for event, wire in wires), key=lambda each: each[0])
     times = [order.time_us for order, _ in ordered]
@@ -130,7 +132,7 @@ def merge_events(events: Iterable[SinkEvent]) -> MergedEvent:
 
 
 def _newest_end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
-    """Return time and state of the newest end."""
+    """Return the time (us) and the state of the newest terminal event, or None without such an event."""
     ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL_TYPES]
     if not ends:
         return None
@@ -139,7 +141,10 @@ def _newest_end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
 
 
 def _counted_events(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Ordered]:
-    """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; stores that end."""
+    """Return the events of a batch run up to the end of its newest COMPLETE attempt, and store this end in `found`.
+
+    Without such an attempt, and for streams, jobs and datasets, returns all events.
+    """
     if found.kind != "RUN" or found.is_streaming:
         return ordered
     begins = [0, *later_attempt_starts((wire.eventType or None, order.time_us) for order, wire in ordered)]
@@ -191,7 +196,7 @@ def _add_event(found: MergedEvent, wire: WireEvent) -> None:
 
 
 def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
-    """Replace the `lineage` facets with those of the given events."""
+    """Replace the `lineage` facets of `found` with the `lineage` facets of the given events."""
     for facets in (found.of_run, found.of_job):
         facets.pop("lineage", None)
     for wire in wires:
@@ -201,7 +206,7 @@ def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
 
 
 def _with_parent(facets: Facets) -> Facets:
-    """Return the facets of a run with the parent under its standard name."""
+    """Return the facets of a run with the parent facet under its standard name `parent`."""
     parent = parent_facet(facets)
     if parent is None or parent is facets.get(PARENT[0]):
         return facets
@@ -209,7 +214,10 @@ def _with_parent(facets: Facets) -> Facets:
 
 
 def merge_facets(target: Facets, sent: Facets) -> None:
-    """Add facets: the newest value replaces older ones; `lineage` facets are united until one is deleted."""
+    """Add the facets in `sent` to `target`: a new value replaces the old one, but `lineage` facets are united.
+
+    A facet that is marked as deleted is removed from `target`.
+    """
     for name, value in sent.items():
         if value == NULL:
             continue
@@ -247,7 +255,7 @@ def _add_dataset(datasets: dict[Name, Facets], of_run: dict[Name, Facets], read:
 
 
 def _events_with_datasets(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
-    """Return the events whose datasets count: all of them, but of a stream of full snapshots only the newest one."""
+    """Return the events whose datasets count: all events, or only the newest if a stream sends full snapshots."""
     mode = found.job_type("emissionPattern", "eventContentMode")
     if not (found.is_streaming and mode == "COMPLETE_SNAPSHOT"):
         return wires
@@ -258,8 +266,8 @@ def _events_with_datasets(found: MergedEvent, wires: Sequence[WireEvent]) -> Seq
 def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]:
     """Return one event for each ended run and the current state of streams; jobs and datasets are sent unchanged.
 
-    Events after a run's end cause the whole run to be sent again. If a later attempt failed, the completed attempt is
-    sent with its datasets, then the start and end of the later attempt without datasets.
+    Each event after a run's end causes the whole run to be sent again. If an attempt failed after a completed one, the
+    completed attempt is sent with its datasets, then the start and the end of the failed attempt without datasets.
     """
     return [
         Payload(last, body)
@@ -284,13 +292,13 @@ def _without_lineage(facets: Facets) -> Facets:
 
 
 def due_runs(events: Sequence[SinkEvent], history: History) -> list[tuple[SinkEvent, MergedEvent]]:
-    """Return what a batch makes ready to send, each with its last event: ended runs, streams, jobs and datasets."""
+    """Return the ended runs, streams, jobs and datasets of a batch, as pairs of last event and merged event."""
     merging = ((group[-1], merge_events(group)) for group in group_by_run(events, history))
     return [(last, run) for last, run in merging if run.is_due]
 
 
 def run_event(run: MergedEvent) -> bytes:
-    """Return a run as one RunEvent with the time of its end, or of the newest event of a stream."""
+    """Return a run as one RunEvent, encoded as JSON. Its time is the end of the run, or a stream's newest event."""
     return msgspec.json.encode(
         {
             "eventTime": iso_time(run.last_event_us if run.ended_us is None else run.ended_us),
@@ -306,12 +314,12 @@ def run_event(run: MergedEvent) -> bytes:
 
 
 def inputs_of(run: MergedEvent) -> dict[Name, Facets]:
-    """Return the inputs of a run; if it reports none, the sources that its column lineage names."""
+    """Return the inputs of a run; if the run reports no inputs, returns the source datasets of its column lineage."""
     return run.inputs or _inputs_of_columns(run)
 
 
 def _inputs_of_columns(run: MergedEvent) -> dict[Name, Facets]:
-    """Return the source datasets of column lineage: Spark's MERGE reports no other inputs."""
+    """Return the source datasets of the run's column lineage; Spark's MERGE reports its inputs only there."""
     if not run.has_counted_edges:
         return {}
     found = [("lineage", raw) for raw in run.lineage_facets] or [

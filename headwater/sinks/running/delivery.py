@@ -1,4 +1,4 @@
-"""Deliver one batch: attempts shrink after faults and grow after successes, until every payload is settled.
+"""Deliver one batch in attempts with fewer payloads after a fault and more after a success, until all are settled.
 
 If the target itself fails (it is unreachable, rejects our credentials, is overloaded), the sink waits without limit.
 It gives up an event only if the target refuses that event, or fails at it repeatedly while it accepts another event.
@@ -18,22 +18,25 @@ from headwater.sinks.interface.shape import Outcome, Payload, Target
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 60.0
 MAX_RETRY_AFTER_S = 3600.0
-"""Limit for a target's Retry-After."""
+"""Maximum wait in seconds that a target can request with `Retry-After`."""
 CIRCUIT_OPEN_AFTER = 5
-"""Consecutive faults that open the circuit: then single payloads test whether the target is back."""
+"""Number of consecutive faults that open the circuit; then the sink tests the target with single payloads."""
 MAX_BATCH_EVENTS = 2_000
-"""Events of a batch, and so the maximum number that a kill may repeat."""
+"""Maximum number of events in a batch. If the process is killed, at most this number is sent again."""
 BATCH_BYTES = 16 << 20
-"""Maximum size of a batch in memory, unless a single body is larger."""
+"""Maximum size of a batch in bytes, unless a single body is larger."""
 MAX_TRIES = 3
-"""Failed attempts with one payload alone, before another payload shows whether the target works."""
+"""Number of failed attempts with one payload alone, after which another payload shows whether the target works."""
 ATTEMPT_BYTES = 4 << 20
-"""Maximum size of one attempt, unless a single payload is larger."""
+"""Maximum size of one attempt in bytes, unless a single payload is larger."""
 
 
 @dataclass(slots=True)
 class DeliveryPace:
-    """The waits of one sink. rate: maximum payloads per second, None for no limit."""
+    """Computes how long one sink waits between attempts.
+
+    rate: maximum number of payloads per second, or None for no limit. faults: number of consecutive faults.
+    """
 
     rate: float | None = None
     faults: int = 0
@@ -45,13 +48,16 @@ class DeliveryPace:
         return self.faults >= CIRCUIT_OPEN_AFTER
 
     def wait_after_fault_s(self, requested_s: float) -> float:
-        """Return the wait in seconds: half fixed and half random, so that sinks do not retry at the same moment."""
+        """Count a fault and return the wait in seconds, which is random, so that sinks do not retry at the same moment.
+
+        requested_s: minimum wait that the target requested, in seconds; at most MAX_RETRY_AFTER_S applies.
+        """
         self.faults += 1
         grown = min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** min(self.faults - 1, 16))
         return max(min(requested_s, MAX_RETRY_AFTER_S), self.draw.uniform(grown / 2, grown))
 
     def wait_after_success_s(self, payloads: int) -> float:
-        """Return the wait in seconds that keeps the rate."""
+        """Reset the number of faults, and return the wait in seconds that keeps the rate after `payloads` were sent."""
         self.faults = 0
         return payloads / self.rate if self.rate else 0.0
 
@@ -70,7 +76,7 @@ class Delivery:
     def __init__(
         self, target: Target, pace: DeliveryPace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
     ) -> None:
-        """attempt_size: number of payloads in the first attempt; mask_secrets: masks secrets in error messages."""
+        """attempt_size: number of payloads in the first attempt, or None for the largest that the target allows."""
         self.delivered = 0
         self.last_accepted: Payload | None = None
         """The payload that the target accepted last."""
@@ -90,16 +96,16 @@ class Delivery:
         self._target_works = False
         """Whether the target accepted another payload after it failed at the first."""
         self._failed_probes = 0
-        """Number of other payloads that the target failed at, too."""
+        """Number of failed attempts with another payload than the first one."""
 
     def probe_with(self, accepted: Payload) -> float:
-        """Send a payload that the target accepted before, to find out whether it works; returns the wait in seconds."""
+        """Send a payload again that the target accepted before, to test the target; returns the wait in seconds."""
         outcome = deliver_guarded(self._target, [accepted], self._mask_secrets)
         self._target_works = not outcome.again
         return self._pace.wait_after_fault_s(outcome.after_s) if outcome.again else self._pace.wait_after_success_s(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
-        """Append payloads; unfit ones are refused immediately."""
+        """Append payloads; unfit payloads become dead letters without an attempt."""
         for payload in payloads:
             if payload.unfit is None:
                 self._pending.append(payload)
@@ -108,16 +114,19 @@ class Delivery:
 
     @property
     def is_done(self) -> bool:
-        """Return whether nothing is pending."""
+        """Return whether no payload is pending."""
         return not self._pending
 
     @property
     def needs_probe(self) -> bool:
-        """Return whether the target fails at all pending payloads, so that only another payload can show more."""
+        """Return whether the target failed at all pending payloads, so that a further payload is needed to test it."""
         return self.tries >= MAX_TRIES - 1 and self._failed_probes >= len(self._pending) - 1
 
     def settled_positions(self, reached: Mapping[Source, int]) -> dict[Source, int]:
-        """Return how far each partition is settled, given how far the batch reaches in each."""
+        """Return the last sequence number of each partition up to which all payloads are settled.
+
+        reached: the last sequence number of the batch in each partition.
+        """
         found = dict(reached)
         for source, sequence in (payload.position for payload in self._pending):
             found[source] = min(found[source], sequence - 1)
@@ -135,7 +144,7 @@ class Delivery:
         return taken
 
     def attempt_delivery(self) -> float:
-        """Make one attempt; returns the number of seconds to wait before the next one."""
+        """Make one attempt with the next payloads; returns the number of seconds to wait before the next attempt."""
         is_probe = self.tries >= MAX_TRIES and not self._target_works and len(self._pending) > 1
         passed = self._take_payloads(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
         some = self._take_payloads(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
@@ -152,7 +161,10 @@ class Delivery:
         )
 
     def _take_payloads(self, max_count: int, max_bytes: int) -> list[Payload]:
-        """Remove payloads from the front; more than one only while their bodies fit within most_bytes."""
+        """Remove and return up to `max_count` pending payloads with at most `max_bytes` bytes in total.
+
+        If the first payload is larger, returns only this payload.
+        """
         some: list[Payload] = []
         while self._pending and len(some) < max_count:
             max_bytes -= len(self._pending[0].body)

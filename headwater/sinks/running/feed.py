@@ -1,4 +1,4 @@
-"""Read the events that a sink has not taken yet from the lake, batch by batch."""
+"""Read the events from the lake that a sink has not sent yet, batch by batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -14,9 +14,9 @@ from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS
 
 
 class Batch(NamedTuple):
-    """Events of one source up to `until`; left_out: number of events that the filter excludes.
+    """The events of one source up to sequence number `until`, without the `left_out` events that the filter excludes.
 
-    listed: the rows of the events in the list of a replay, None if the events are in the order of the lake.
+    listed: the rows of the events in the list of a replay, or None if the sink is not a replay.
     """
 
     source: Source
@@ -26,7 +26,7 @@ class Batch(NamedTuple):
     listed: "ReplayRows | None" = None
 
     def payloads(self, target: Target, bronze: Bronze, mask_secrets: MaskSecrets) -> list[Payload]:
-        """Return the payloads for a target."""
+        """Convert the events of the batch to payloads for a target."""
         if self.listed is None or not self.events:
             return build_payloads(target, bronze, self.events, mask_secrets)
         found = build_payloads(target, bronze, self.events, mask_secrets, self.listed.times_us[0])
@@ -34,7 +34,11 @@ class Batch(NamedTuple):
 
 
 class ReplayRows(NamedTuple):
-    """Rows by the positions of a batch's events, and the events' own times (us, UTC), both in order."""
+    """The place of a batch's events in the list of a replay.
+
+    rows: maps the position of each event to its row in the list, in order. times_us: event times in this order (us,
+    UTC).
+    """
 
     rows: Mapping[tuple[Source, int], int]
     times_us: Sequence[int]
@@ -50,11 +54,11 @@ class Feed(Protocol):
         """Return the next batch after `progress`, None if there is none."""
 
     def is_exhausted(self, progress: Progress) -> bool:
-        """Return whether `progress` covers everything that the last look at the source found."""
+        """Return whether `progress` covers all events that the last read of the source found."""
 
 
 class SinkFeed:
-    """A reader of bronze for one sink."""
+    """Reads the events of bronze that one sink has not sent, in the order of the lake."""
 
     def __init__(self, bronze: Bronze, matches: Callable[[StoredHead], bool]) -> None:
         self._bronze = bronze
@@ -81,7 +85,7 @@ class SinkFeed:
         return self._next_batch_within(progress)
 
     def is_exhausted(self, progress: Mapping[tuple[str, str], int]) -> bool:
-        """Return whether `progress` covers everything that the last look at the lake found."""
+        """Return whether `progress` covers all events that the last query found; false before the first query."""
         heads = self._heads
         return heads is not None and all(
             progress.get((each.epoch, each.partition), 0) >= head for each, head in heads.items()
@@ -111,7 +115,7 @@ class SinkFeed:
 
 
 def select_batch(heads: Sequence[StoredHead], matches: Callable[[StoredHead], bool]) -> tuple[list[StoredHead], int]:
-    """Return the events that pass a filter, up to the size of a batch, and the number of events examined."""
+    """Return the events that pass a filter, up to BATCH_BYTES in total, and the number of events examined."""
     wanted: list[StoredHead] = []
     size = 0
     for passed, each in enumerate(heads):

@@ -36,7 +36,11 @@ GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The fir
 
 
 class DesiredState(msgspec.Struct, frozen=True):
-    """The desired state of a sink. start: where it continues after its last reset, by epoch and partition."""
+    """The desired state of a sink.
+
+    resets: number of resets so far. start: maps `EPOCH/PARTITION` to the sequence number after which the sink continues
+    since its last reset.
+    """
 
     paused: bool = False
     resets: int = 0
@@ -44,14 +48,17 @@ class DesiredState(msgspec.Struct, frozen=True):
 
 
 class PollState(msgspec.Struct, frozen=True):
-    """What a target found in its last poll. turn: number of changes so far; seen: ids of items by query."""
+    """What a target found in its last poll.
+
+    turn: number of polls so far with another result than the one before. seen: maps each query to the ids of its items.
+    """
 
     turn: int = 0
     seen: Mapping[str, Sequence[str]] = {}
 
 
 class SinkCounts(NamedTuple):
-    """Total number of events of a sink; resets do not change them."""
+    """Total numbers of events that a sink has delivered, given up and left out; a reset does not change them."""
 
     delivered: int
     failed: int
@@ -69,7 +76,7 @@ class SinkLedger:
 
     @property
     def commit_count(self) -> int:
-        """Commits of this process since it last read the table's log from storage."""
+        """Number of commits of this process since it last read the table's log from storage."""
         return self._table.commits
 
     def exists(self) -> bool:
@@ -97,7 +104,10 @@ class SinkLedger:
         self.set_desired_state(sink, DesiredState(is_paused, was.resets, was.start))
 
     def reset(self, sink: str, start: Mapping[Source, int]) -> None:
-        """Move a sink to another position; it delivers everything after that position again."""
+        """Move a sink to the position `start`; the sink then delivers all events after it, even if it did before.
+
+        start: the last sequence number of each partition that is not delivered again; a missing partition starts at 0.
+        """
         was = self.desired_state(sink)
         named = {f"{each.epoch}/{each.partition}": sequence for each, sequence in start.items() if sequence}
         self.set_desired_state(sink, DesiredState(was.paused, was.resets + 1, named))
@@ -108,7 +118,7 @@ class SinkLedger:
         return msgspec.json.decode(found, type=PollState) if found else PollState()
 
     def set_poll_state(self, sink: str, poll_state: PollState) -> None:
-        """Store what a sink's target found, once its notices are delivered."""
+        """Store what a sink's target found in a poll; call this after the notices of the poll are delivered."""
         self._write_property(_poll_property(sink), poll_state)
 
     def _read_property(self, name: str) -> str | None:
@@ -126,7 +136,7 @@ class SinkLedger:
         raise LakeUnavailable(f"Could not store the property {name}: {_TRIES} other commits came first. Try again.")
 
     def sink_progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
-        """Return a sink's position in each partition, in the form that the bronze follower uses."""
+        """Return the sink's position by (epoch, partition): the last sequence number that the sink has settled."""
         names = {(each.epoch, each.partition): _transaction_app_id(sink, desired.resets, each) for each in sources}
         found = self._table.watermarks([*names.values()]) if self.exists() else [0] * len(names)
         started = {key: desired.start.get("/".join(key), 0) for key in names}
@@ -157,7 +167,7 @@ class SinkLedger:
         )
 
     def failures(self, sink: str, limit: int) -> list[dict[str, Any]]:
-        """List the dead letters of a sink, oldest first, without repeats."""
+        """Return at most `limit` dead letters of a sink, oldest first, without repeated rows."""
         if not self.exists():
             return []
         columns = ", ".join(name for name in SINK_FAILURES.columns if name not in ("received_at", "failed_at"))
@@ -172,7 +182,7 @@ class SinkLedger:
         return rows_page(self._table, _FAILURES, page, [f"sink = {quote_sql(sink)}"])
 
     def failure_count(self, sink: str) -> int:
-        """Return the number of dead letters of a sink."""
+        """Return the number of events of a sink that have dead letters."""
         if not self.exists():
             return 0
         found = self._table.run_query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
@@ -196,7 +206,7 @@ _FAILURES = define_row_list(
     texts="event_id run_id reason",
     origin=f"(SELECT {_GROUPED}, {', '.join(f'max({name}) AS {name}' for name in _TIMES)} FROM t GROUP BY {_GROUPED})",
 )  # fmt: skip
-"""Groups repeated rows: a crash between writing a dead letter and moving on writes it again."""
+"""Groups repeated rows, because a sink that crashes after it wrote a dead letter may write it again."""
 
 
 def _desired_state_property(sink: str) -> str:
@@ -218,7 +228,10 @@ def _dead_letter_row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, 
 
 
 class SinkPosition:
-    """The position of one sink. `desired` is None before `begin`, and after a fault that leaves a commit uncertain."""
+    """The position of one sink.
+
+    `desired` is None before `load_state`, and after a fault that leaves unknown whether a commit succeeded.
+    """
 
     def __init__(
         self,
@@ -231,14 +244,14 @@ class SinkPosition:
     ) -> None:
         """Set up without reading the ledger.
 
-        sources: returns the partitions and their newest sequence numbers; clock: returns the time (us, UTC).
+        sources: returns the newest sequence number of each partition. clock: returns the current time (us, UTC).
         """
         self.desired: DesiredState | None = None
         self.progress: Progress | None = None
-        """Position in each partition, None before the first look."""
+        """Position in each partition, or None before the first `load_state`."""
         self.counts = SinkCounts(0, 0, 0)
         self.committed_until_us = 0
-        """Moment up to which the clock's position is committed (us, UTC)."""
+        """The committed position of the partition CLOCK: silence is reported up to this moment (us, UTC)."""
         self.next_check_us = 0
         """Moment of the next check for silent runs (us, UTC)."""
         self._sink = sink
@@ -258,7 +271,7 @@ class SinkPosition:
         return self.desired is not None and self._ledger.desired_state(self._sink.name) != self.desired
 
     def load_state(self) -> DesiredState:
-        """Load the desired state and the position; a new sink with `begin: now` first stores where it starts."""
+        """Load the desired state and the position; a new sink with `begin: now` first stores its start position."""
         self._ledger.create()
         name = self._sink.name
         sources = dict(self._sources())
@@ -281,11 +294,14 @@ class SinkPosition:
         return desired
 
     def progress_with(self, reached: Mapping[Source, int]) -> Progress:
-        """Return the progress after the partitions have reached these sequence numbers."""
+        """Return a copy of `progress` in which the partitions in `reached` have these sequence numbers."""
         return {**(self.progress or {}), **{(each.epoch, each.partition): until for each, until in reached.items()}}
 
     def commit(self, desired: DesiredState, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
-        """Commit the result of a batch so far, with one commit for each partition."""
+        """Commit the position, dead letters and counts of a batch so far, with one commit for each partition.
+
+        reached: the new position in each partition. left_out: number of events that the sink's filter excluded.
+        """
         for source, until in reached.items():
             letters = delivery.pop_refused(source, until)
             letters = [

@@ -1,7 +1,7 @@
 """Report new items that a target finds by polling; the first poll is the baseline and reports nothing.
 
-The result of a poll is stored after its notices are delivered, so a kill repeats the notices of at most one poll, with
-the same ids.
+The result of a poll is stored after its notices are delivered. If the process is killed before, the notices of this one
+poll are sent again, with the same ids.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from headwater.sinks.running.ledger import PollState, SinkLedger
 
 
 class NewNotices(NamedTuple):
-    """The notices of a poll at a moment (us, UTC), and the state to store once they are delivered."""
+    """The notices of a poll. at_us: time of the poll (UTC). watched: the state to store when they are delivered."""
 
     payloads: list[Payload]
     at_us: int
@@ -28,9 +28,9 @@ class SinkPolling:
     """The polls of one sink's target."""
 
     def __init__(self, sink: Sink, ledger: SinkLedger, *, mask_secrets: MaskSecrets, clock: Callable[[], int]) -> None:
-        """clock: returns the time (us, UTC)."""
+        """clock: returns the current time (us, UTC)."""
         self.trouble: str | None = None
-        """Why the last poll failed; a failed poll changes nothing."""
+        """The reason why the last poll failed, or None if it succeeded. A failed poll changes nothing else."""
         self._sink = sink
         self._ledger = ledger
         self._mask_secrets = mask_secrets
@@ -39,7 +39,11 @@ class SinkPolling:
         self._next_us = 0
 
     def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
-        """Poll if it is due; None if nothing has changed. Until `commit`, each poll returns the same notices."""
+        """Poll the target if a poll is due, and return the notices for new items.
+
+        Returns None if no poll is due, the poll failed, or nothing has changed since the last `commit`. Until `commit`,
+        each poll returns the notices again.
+        """
         every_s, at_us = self._sink.options.poll_interval_s, self._clock()
         if every_s is None or at_us < self._next_us:
             return None
@@ -58,7 +62,7 @@ class SinkPolling:
         return None
 
     def commit(self, new_notices: NewNotices) -> None:
-        """Store the result of a poll whose notices were delivered or given up."""
+        """Store the result of a poll; call this when its notices are delivered or given up."""
         reach_failpoint("sinks.looked")
         self._ledger.set_poll_state(self._sink.name, new_notices.watched)
         self._schedule_next(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
@@ -79,7 +83,10 @@ class SinkPolling:
 
 
 def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[Payload]:
-    """Return the notices for one item that was found at a moment (us, UTC), if it still exists."""
+    """Poll the target and return the notices for one item, or an empty list if the item no longer exists.
+
+    at_us: the moment at which the item was found (UTC); the notices get the same ids as then.
+    """
     if sink.options.poll_interval_s is None or not isinstance(target, PollingTarget):
         return []
     return [
@@ -88,7 +95,10 @@ def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[
 
 
 def _new_payloads(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
-    """Return the notices for new items that pass the sink's filter; queries without a baseline have none."""
+    """Return the notices for items that the previous poll did not find and that pass the sink's filter.
+
+    A query that the previous poll did not make has no new items, because there is nothing to compare it with.
+    """
     known = {asked: {*seen} for asked, seen in previous.seen.items()}
     return [
         each

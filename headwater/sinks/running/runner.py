@@ -24,12 +24,12 @@ from headwater.sinks.running.polling import SinkPolling
 from headwater.sinks.running.silence import SilenceClock
 
 COMMIT_INTERVAL_S = 2.0
-"""A longer batch is committed in parts, so that a process that is killed repeatedly still makes progress."""
+"""Seconds after which an unfinished batch is committed in part, so that repeated kills do not prevent progress."""
 log = logging.getLogger(__name__)
 
 
 class SinkRunner:
-    """The loop of one sink, with its own reader of bronze and its own connection; `run` until `stop` is set."""
+    """The loop of one sink, with its own reader of bronze and its own connection; `run` returns when `stop` is set."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SinkRunner:
 
         poll_s: seconds between two checks of the lake and the desired state.
 
-        feed: a finite feed of events, instead of following the lake.
+        feed: a finite feed of events, such as the list of a replay; None to follow the lake.
         clock: returns the moment up to which silence is reported (us, UTC).
         """
         self.sink = sink
@@ -69,13 +69,13 @@ class SinkRunner:
 
     @property
     def progress(self) -> Progress | None:
-        """Return the position in each partition, None before the first look."""
+        """Return the position in each partition, or None before it was loaded for the first time."""
         return self._position.progress
 
     def run(self) -> None:
-        """Work until stopped; log faults of the lake, the target or our code, and retry with growing waits.
+        """Deliver events until stopped; log faults of the lake, the target or our code, and retry with growing waits.
 
-        A second call continues: it reads the current position first and finishes a wait that was interrupted.
+        A second call finishes a wait that was interrupted, loads the committed position and continues from there.
         """
         self._position.desired = None
         if (left := self._waits_until - time.monotonic()) > 0:
@@ -131,13 +131,13 @@ class SinkRunner:
         return self._target
 
     def _deliver_silence(self, desired: DesiredState) -> bool:
-        """Deliver what silence makes due; returns false if there is nothing."""
+        """Deliver payloads about silent runs and applications that are due; returns false if none are due."""
         if found := self._silence.due_payloads(self._open_target):
             self._deliver(desired, found.payloads, {CLOCK: found.until_us}, 0)
         return found is not None
 
     def _deliver_batch(self, desired: DesiredState, batch: Batch) -> bool:
-        """Deliver late silence payloads, then the batch itself; False if interrupted or already done."""
+        """Deliver late payloads about silent runs, then the batch; returns false if interrupted or already done."""
         reported_until_us, late = (
             self._position.reported_until_us,
             self._silence.late_payloads(batch, self._open_target),
@@ -152,7 +152,11 @@ class SinkRunner:
     def _deliver(
         self, desired: DesiredState, payloads: Sequence[Payload], reached: Mapping[Source, int], left_out: int
     ) -> bool:
-        """Deliver a batch and commit the result; False if it was interrupted and must be read again."""
+        """Deliver a batch and commit the result; returns false if it was interrupted and must be read again.
+
+        reached: the position in each partition after the batch. left_out: number of events that the sink's filter
+        excluded.
+        """
         target, mask_secrets, position = self._open_target(), self._secrets.mask, self._position
         delivery = Delivery(target, self._pace, self._attempt_size, mask_secrets)
         delivery.add(payloads)
@@ -186,7 +190,7 @@ class SinkRunner:
         self.status.set_counts(self._position.counts)
 
     def _wait(self, seconds: float) -> bool:
-        """Wait unless stopped or given a new desired state; returns whether the whole time has passed."""
+        """Wait for some seconds; returns false at once if the sink is stopped or gets a new desired state."""
         ends = self._waits_until = time.monotonic() + seconds
         self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
         while (left := ends - time.monotonic()) > 0:
@@ -202,7 +206,7 @@ class SinkRunner:
         return True
 
     def _report_status(self, state: str, problem: str | None) -> None:
-        """Update the status; a failed poll of the target is reported, too."""
+        """Update the status; without another problem, the status shows the reason of a failed poll."""
         problem = problem or self._polling.trouble
         self.status.update(self.sink.name, state, self._secrets.mask(problem) if problem else None)
 
@@ -213,9 +217,12 @@ class SinkRunner:
 
 
 class Status(msgspec.Struct):
-    """The status of a sink. type: of its target; next_try_us: time of the next attempt (us, UTC), None if none is due.
+    """The status of a sink.
 
-    behind: number of events in the lake that the sink has not taken; behind_us: receipt of the oldest, None if none.
+    type: type of the sink's target. trouble: message of the current fault, or None.
+    next_try_us: time of the next attempt (us, UTC), or None if the sink is not waiting for one.
+    behind: number of events in the lake that the sink has not sent. behind_us: receipt time of the oldest of these
+    events (us, UTC), or None if there are none.
     """
 
     type: str
@@ -229,7 +236,7 @@ class Status(msgspec.Struct):
     behind_us: int | None = None
 
     def update(self, sink: str, state: str, trouble: str | None) -> None:
-        """Set the state; a new fault, and its end, are logged."""
+        """Set the state and the fault, or None; log when a new fault begins or the last one ends."""
         trouble = escape_control_characters(trouble) if trouble else None
         if trouble and trouble != self.trouble:
             log.warning("Sink %s: %s", sink, trouble)

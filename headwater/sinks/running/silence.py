@@ -1,6 +1,7 @@
-"""Report lost runs and silent applications, which no event reports; queries the lake each time.
+"""Report lost runs and silent applications, which no event reports, by querying the lake at intervals.
 
-A sink follows time like a partition whose positions are moments, so after a kill it repeats the uncommitted range.
+A sink treats time as a partition and moments as its sequence numbers. If the process is killed, the sink checks the
+uncommitted time range again.
 """
 
 import threading
@@ -39,15 +40,15 @@ from headwater.sinks.running.feed import Batch
 from headwater.sinks.running.ledger import SinkPosition
 
 MAX_PAYLOADS = 200
-"""Maximum of payloads per call, except if more become due at the same moment."""
+"""Maximum number of payloads per call, unless more payloads become due at the same moment."""
 _DAY_US = 24 * 3600 * 1_000_000
 _EVER_US = 1 << 53
 _CHECKS_PER_SILENCE = 20
-"""A run's silence is reported late by at most this fraction of the silence (1/20) ..."""
+"""Number of checks per silence: the sink reports a silent run late by at most 1/20 of the silence."""
 _MAX_CHECK_INTERVAL_S = 600.0
-"""... and by at most this time."""
+"""Maximum seconds between two checks, and so the maximum delay of a report."""
 _COMMIT_CLOCK_US = 3600 * 1_000_000
-"""Between two commits of the clock's position if no run fell silent."""
+"""Time between two commits of the position in the partition CLOCK while no run becomes silent (us)."""
 
 
 class SilenceQuery(NamedTuple):
@@ -64,20 +65,23 @@ class ConvertsLostRuns(Protocol):
     """A target that reports lost runs."""
 
     def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
-        """Return the payload of a lost run. event: its newest one, without body; run: all its events, merged."""
+        """Return the payload of a lost run. event: newest event of the run, without body. run: all events, merged."""
 
 
 class SilencePayloads(NamedTuple):
-    """The payloads due up to a moment (us, UTC)."""
+    """The payloads about silent runs or applications that are due up to the moment `until_us` (us, UTC)."""
 
     payloads: list[Payload]
     until_us: int
 
 
 def find_silent(query: SilenceQuery, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
-    """Return what became due after a moment: within at most one day, and a limited number per call.
+    """Return the payloads about runs or applications that became silent after `since_us`, with a new `until_us`.
 
-    since_us: 0 for the whole history of the lake.
+    One call covers at most one day and about MAX_PAYLOADS payloads; call again with the returned `until_us` to
+    continue.
+
+    since_us: start (us, UTC), or 0 for the whole history of the lake.
     """
     if not query.bronze.exists():
         return SilencePayloads([], until_us)
@@ -91,7 +95,7 @@ def find_silent(query: SilenceQuery, silence: Silence, since_us: int, until_us: 
 
 
 def silence_payloads(query: SilenceQuery, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
-    """Return the payloads of runs or applications, each silent at its moment (us, UTC)."""
+    """Return the payloads of silent runs or applications. found: maps a run id to the moment (us, UTC) of silence."""
     return [payload for payload in _silence_kind(silence).convert(query, found) if payload] if found else []
 
 
@@ -100,12 +104,12 @@ def _silence_kind(silence: Silence) -> "_SilentApplications | _LostRuns":
 
 
 class _SilentApplications(NamedTuple):
-    """Applications without an end that have received nothing for this long (us)."""
+    """Finds applications without an end from which no event was received for `idle_us`."""
 
     idle_us: int
 
     def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
-        """Return the ids of applications that became silent in (since, until], with the moments (us)."""
+        """Return the applications that became silent in (since_us, until_us]: run id and moment (us, UTC) of each."""
         parents = parent_ids_received_between(bronze, since_us - self.idle_us, until_us - self.idle_us)
         families = application_members(bronze, parents, since_us - self.idle_us - LOOKBACK_US, until_us)
         silent = {
@@ -116,7 +120,7 @@ class _SilentApplications(NamedTuple):
         return [(run_id, us) for run_id, us in silent.items() if since_us < us <= until_us]
 
     def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload | None]:
-        """Yield the payloads of applications that pass the filter, None if the events are not an application."""
+        """Yield the payloads of applications that pass the filter; None if the events do not form an application."""
         since_us = min(found.values()) - self.idle_us - LOOKBACK_US
         for run_id, heard in application_members(by.bronze, {*found}, since_us, max(found.values())).items():
             members = [each for each in heard if each.head.received_us <= found[run_id]]
@@ -128,10 +132,10 @@ class _SilentApplications(NamedTuple):
 
 
 class _LostRuns:
-    """Runs that are lost by rule 1."""
+    """Finds runs that are lost by rule 1 of docs/reference/lineage.md."""
 
     def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
-        """Return the ids of runs that may have become lost in (since, until], with the moments (us)."""
+        """Return the ids of runs that may have become lost in (since_us, until_us], each with this moment (us, UTC)."""
         return silent_runs(bronze, since_us, until_us, LOST_AFTER_US)
 
     def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload]:
@@ -170,7 +174,7 @@ def _convert_lost(target: ConvertsLostRuns, event: SinkEvent, run: MergedEvent, 
 
 
 class SilenceClock:
-    """The payloads that become due through silence; none if the sink's options define no silence."""
+    """Finds the payloads about silent runs or applications; there are none if the sink's options define no silence."""
 
     def __init__(
         self,
@@ -191,7 +195,10 @@ class SilenceClock:
         self._stop = stop
 
     def due_payloads(self, open_target: Callable[[], Target]) -> SilencePayloads | None:
-        """Return what has become due since the last check; None if there is nothing, or the last check was recent."""
+        """Return the payloads that became due since the last check; None if there are none or no check is due.
+
+        After one hour without due payloads, returns a result without payloads, so that the caller commits the position.
+        """
         silence, now_us, position = self._sink.options.silence, self._clock(), self._position
         if silence is None or now_us < position.next_check_us:
             return None
@@ -204,7 +211,7 @@ class SilenceClock:
         return None
 
     def late_payloads(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
-        """Return what a batch makes due for a time that was already checked, because its events arrived late."""
+        """Return the payloads that late events of a batch make due in a time range that was already checked."""
         silence, reported_until_us = self._sink.options.silence, self._position.reported_until_us
         if not silence or not batch.events:
             return []
@@ -217,7 +224,7 @@ class SilenceClock:
         return found
 
     def _silence_payloads(self, target: Target, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
-        """Check a time range; its payloads get positions after everything committed, so that a failure is recorded."""
+        """Return the payloads of a time range, with sequence numbers after the position in the partition CLOCK."""
         by = SilenceQuery(target, self._bronze, self._sink.options.only.matches, self._mask_secrets)
         turn = find_silent(by, silence, since_us, until_us)
         return SilencePayloads(
@@ -226,7 +233,7 @@ class SilenceClock:
 
 
 def _with_valid_position(payload: Payload, least: int) -> Payload:
-    """Move a payload to its own moment or after the last committed one, so that its dead letter can be committed."""
+    """Set the sequence number of a payload to at least `least`, so that a dead letter for it can be committed."""
     head = payload.event.head
     head = head._replace(sequence=max(head.sequence, least))
     return payload._replace(event=payload.event._replace(head=head))

@@ -44,7 +44,7 @@ OPTIONS = DeltaOptions
 
 
 def support_table(options: Options) -> SupportTable:
-    """Return what a row can represent: its columns, and the whole run as one event."""
+    """Return what a row can represent: a row has columns for the run, and contains the whole run as one event."""
     declared = (ItemSupport("event", kind, "not", "a row represents a run") for kind in ("JOB", "DATASET"))
     began = ItemSupport("state", "START", "part", "the start time")
     others = (each for each in RUN_SUPPORT if each.names != began.names)
@@ -52,14 +52,14 @@ def support_table(options: Options) -> SupportTable:
 
 
 class NamedDataset(msgspec.Struct):
-    """A dataset by its name as sent."""
+    """Namespace and name of a dataset, as sent."""
 
     namespace: str
     name: str
 
 
 class SentRun(msgspec.Struct):
-    """A row of SENT_RUNS as in a preview, times in us, UTC; without the columns for the position of the event."""
+    """A row of SENT_RUNS without the columns for the position of the event; all times are in us, UTC."""
 
     run_key: str
     run_id: str
@@ -77,7 +77,11 @@ class SentRun(msgspec.Struct):
 
 
 class DeltaTarget:
-    """One table. app: transaction name under which positions are stored; a different filter has a different name."""
+    """A target that appends to one table.
+
+    app: prefix of the Delta transaction names that store positions. Sinks with different filters have different
+    prefixes.
+    """
 
     largest = 2_000
 
@@ -87,11 +91,11 @@ class DeltaTarget:
         self._created = False
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events whose runs have no earlier events."""
+        """Convert events of runs that have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return a row for each run that has ended, and for streams in their current state."""
+        """Return one row for each run that has ended, and for the current state of each stream."""
         return [
             Payload(last, msgspec.json.encode(_to_sent_run(run)))
             for last, run in due_runs(events, history)
@@ -99,7 +103,7 @@ class DeltaTarget:
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Append rows, one commit per partition; the transaction skips rows that are already in the table."""
+        """Append rows with one commit per partition; a Delta transaction prevents appending the same rows twice."""
         try:
             self._create_table()
             for source, some in groupby(payloads, lambda payload: payload.event.source):

@@ -47,11 +47,11 @@ class FileTarget:
         self.close = folder.close
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Return events as one line each."""
+        """Return the payload of each event: its body on one line."""
         return [Payload(event, _without_line_breaks(event.body)) for event in events]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Write one file per day; replaces a file that an interrupted attempt has left."""
+        """Write one file per day of receipt; a repeated attempt replaces the same files."""
         try:
             for day, of_day in groupby(payloads, _receipt_day):
                 some = [*of_day]
@@ -78,5 +78,5 @@ def _without_line_breaks(body: bytes) -> bytes:
 
 
 def _receipt_day(payload: Payload) -> int:
-    """Return the day of receipt as days since 1970-01-01 UTC; building a date per event would double the cost."""
+    """Return the day of receipt as days since 1970-01-01 UTC, because creating a date per event is slow."""
     return payload.event.head.received_us // _DAY_US

@@ -1,4 +1,4 @@
-"""Write events to a Kafka topic: one record per event, keyed by run, by an idempotent producer."""
+"""Write events to a Kafka topic with an idempotent producer: one record per event, with the run as key."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, cast

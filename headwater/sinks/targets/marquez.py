@@ -17,7 +17,7 @@ from headwater.sinks.interface.support import full_support
 _LINEAGE = "/api/v1/lineage"
 _NAMESPACES = "/api/v1/namespaces?limit=1"
 _OF_HEADWATER = ("/health/live", "/openapi.json")
-"""Paths that only Headwater serves (its Function App has the second one); Marquez answers 404."""
+"""Paths that Headwater serves and to which Marquez responds with 404. The Function App serves only the second path."""
 
 
 class _Namespace(msgspec.Struct):
@@ -44,20 +44,21 @@ class MarquezTarget:
     largest = 1
 
     def __init__(self, poster: Poster, event_filter: EventFilter) -> None:
-        """event_filter: the sink's filter, which also applies to ends that are sent again."""
+        """event_filter: the sink's filter, which also applies to terminal events that are sent again."""
         self._poster = poster
         self._only = event_filter
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events whose runs have no earlier events."""
+        """Convert events of runs that have no earlier events."""
         return self.convert_with_ends(events, ())
 
     def convert_with_ends(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
-        """Return events with each run's START first; a run's end is repeated after later events of the same run.
+        """Return events with each run's START first, and each run's terminal event again after later events of the run.
 
         Marquez takes a run's state from the event that arrives last (`OpenLineageDao.updateBaseMarquezModel`), so a
-        late START would leave an ended run RUNNING for ever. A START moves to the place of its run's first event in the
-        batch. ends: terminal events from earlier batches.
+        late START would leave an ended run RUNNING for ever. A START moves before the first event of its run in the
+        batch.
+        ends: terminal events from earlier batches.
         """
         starts = {event.head.run_id: event for event in reversed(events) if event.head.state == "START"}
         ordered: dict[tuple[Source, int], SinkEvent] = {}
@@ -68,7 +69,7 @@ class MarquezTarget:
         return self._with_repeated_ends([*ordered.values()], ends)
 
     def _with_repeated_ends(self, ordered: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
-        """Repeat a run's end after the last event that reopens the run, at the position of that event."""
+        """Send a run's terminal event again after the run's last event, with the position of the last event."""
         last = {run: at for at, event in enumerate(ordered) if (run := run_key_of(event.head))}
         end_of = {run_key_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL_TYPES}
         found: list[Payload] = []
@@ -87,7 +88,7 @@ class MarquezTarget:
         return self._poster.post_all(_LINEAGE, payloads[0].body, 1)
 
     def check(self) -> str:
-        """Request its namespaces."""
+        """Request the namespaces of the Marquez server; raises WrongSetting if the response is not like Marquez."""
         answer = self._poster.request("GET", _NAMESPACES)
         if answer.status != 200 or b'"namespaces"' not in answer.body:
             raise WrongSetting(
@@ -101,7 +102,7 @@ class MarquezTarget:
 
 
 def is_marquez(poster: Poster) -> bool:
-    """Return whether a Marquez server answers: by its list of namespaces, and without the paths of a Headwater.
+    """Return whether a Marquez server answers: it lists namespaces and does not serve Headwater's own paths.
 
     Redirects are not followed. Raises Retry if the response is inconclusive.
     """

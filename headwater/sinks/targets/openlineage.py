@@ -1,4 +1,4 @@
-"""Send to any endpoint that accepts OpenLineage over HTTP, another Headwater included: events, or one per run."""
+"""Send unchanged events, or one merged event per run, to any endpoint that accepts OpenLineage over HTTP."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -36,7 +36,7 @@ def support_table(options: Options) -> SupportTable:
 
 
 class _FailedEvent(msgspec.Struct):
-    """An event that the response of a batch lists as failed (OpenLineage's batch operation)."""
+    """An event that the response to a batch lists as failed (OpenLineage's batch operation). index: in the batch."""
 
     index: int
     reason: str = "no reason given"
@@ -51,7 +51,7 @@ class OpenLineageTarget:
     """A target that posts to one endpoint."""
 
     def __init__(self, poster: Poster, path: str, batch: int) -> None:
-        """batch: events per request, 1 for an endpoint that accepts single events only."""
+        """batch: maximum number of events per request; 1 for an endpoint that accepts only single events."""
         self.largest = batch
         self._poster = poster
         self._path = path
@@ -61,7 +61,7 @@ class OpenLineageTarget:
         return unchanged_payloads(events)
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Post one event, or several in one request."""
+        """Post all events in one request: to `path` if `batch` is 1, otherwise to `path` + `/batch`."""
         if self.largest == 1:
             return self._poster.post_all(self._path, payloads[0].body, 1)
         body = b"[" + b",".join(payload.body for payload in payloads) + b"]"
@@ -86,11 +86,11 @@ class OpenLineageRuns(OpenLineageTarget):
     """A target that posts whole runs to one endpoint."""
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events whose runs have no earlier events."""
+        """Convert events of runs that have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return one event for each run that has ended."""
+        """Return one event for each run that has ended and for the current state of each stream."""
         return run_payloads(events, history)
 
 
@@ -102,7 +102,7 @@ def open_target(options: Options, reveal: SecretResolver) -> OpenLineageTarget:
 
 
 def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
-    """Read which events of a batch failed; a response without such a list accepted all."""
+    """Return which events of a batch failed; without a list of failed events, the endpoint accepted all events."""
     try:
         failed = msgspec.json.decode(answer.body, type=_BatchAnswer).failed_events if answer.body else []
     except msgspec.DecodeError:

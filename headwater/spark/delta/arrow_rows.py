@@ -16,11 +16,14 @@ Row = tuple[Any, ...]
 Step = Callable[[Iterator[Row]], Iterable[Row]]
 
 ROWS = 512
-"""Maximum number of rows in an Arrow batch that returns to Spark. It is small because one run may have megabytes."""
+"""Maximum number of rows in an Arrow batch that returns to Spark. It is small because a row may contain megabytes."""
 
 
 def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
-    """Apply a step to the rows of each partition. The step takes and yields tuples in column order."""
+    """Apply a step to the rows of each partition of a frame. Returns a frame with the columns of the table `to`.
+
+    step: takes an iterator of rows and yields rows, as tuples in the column order of `frame` and of `to`.
+    """
     kinds = list(to.columns.values())
 
     def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,8 +40,11 @@ def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
 def map_groups(
     frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table, *, small: bool = False
 ) -> DataFrame:
-    """Apply a step to each group of rows with the same key. Memory holds one group at a time, with each text once.
+    """Apply a step to each group of rows with the same key. Returns a frame with the columns of the table `to`.
 
+    A worker holds one group at a time, and rows of a group share equal texts.
+
+    key: column with the key. step: takes the rows of one group and returns rows, as tuples in column order.
     small: process all groups in one task.
     """
     place = frame.columns.index(key)
@@ -53,7 +59,10 @@ def map_groups(
 
 
 def _sharing(row: Row, texts: dict[str, str]) -> Row:
-    """Return a row that shares equal texts with earlier rows. Most of 100,000 runs of a job have the same 2 KB."""
+    """Replace the texts of a row by equal objects from earlier rows. Most of 100,000 runs of a job have the same 2 KB.
+
+    texts: the texts of the earlier rows, to which this row adds its own.
+    """
     return tuple([texts.setdefault(each, each) if isinstance(each, str) else each for each in row])
 
 

@@ -1,8 +1,9 @@
 """Keep silver and gold small: compact files, and delete unused files and old generations.
 
 Maintenance runs after the last commit of a batch and changes no rows. It can stop at any point and is never reverted.
-The versions in `state` can always be restored: maintenance runs while their files are in use. Files that go out of use
-later stay for a day (`spark_delta.RETENTION_PROPERTIES`), and at least until another batch is complete.
+The table versions that `state` records can always be restored. Maintenance runs while their files are still in use.
+Delta keeps files that go out of use later for a day (`spark_delta.RETENTION_PROPERTIES`), and at least until the next
+batch is complete.
 """
 
 import logging
@@ -36,7 +37,10 @@ log = logging.getLogger(__name__)
 
 
 def maintain(folders: Folders, batch: int) -> None:
-    """Do the maintenance that is due after a batch number. Only logs errors, because the batch itself is complete."""
+    """Do the maintenance that is due after the batch with this number. Only logs errors: the batch itself is complete.
+
+    Compacts every `COMPACT_EVERY` batches. Vacuums and deletes old generations every `VACUUM_EVERY` batches.
+    """
     try:
         if batch % COMPACT_EVERY == 0:
             compact(folders)
@@ -71,6 +75,6 @@ def compact_table(folder: TableFolder, table: Table) -> None:
 
 
 def vacuum_table(folder: TableFolder, table: Table) -> None:
-    """Delete unused files of one table after its retention time."""
+    """Delete unused files of one table after the table's retention time."""
     with job_description(folder.spark, f"{table.name}: vacuum"):
         DeltaTable.forPath(folder.spark, folder.uri(table)).vacuum()

@@ -1,4 +1,4 @@
-"""Add the columns of a newer release to existing tables. Until then, readers see them as null."""
+"""Add the columns of a newer release to existing tables. Until this happens, readers see these columns as null."""
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -12,9 +12,9 @@ _RACES = 20
 
 
 def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
-    """Add the columns of `schema` that a table lacks, in one commit.
+    """Add the columns of `schema` that the table at `uri` lacks, in one commit.
 
-    Safe to repeat. Raises LakeUnavailable if concurrent writers prevent the commit.
+    Does nothing if no column is missing. Raises LakeUnavailable if concurrent writers prevent the commit.
     """
     for _ in range(_RACES):
         missing = _missing(spark.read.format("delta").load(uri), schema)
@@ -29,7 +29,7 @@ def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
 
 
 def with_nulls(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Add the columns of a schema that a frame lacks, with nulls. Other columns stay."""
+    """Add the columns of a schema that a frame lacks, filled with nulls. The other columns of the frame stay."""
     missing = _missing(frame, schema)
     return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in missing}) if missing else frame
 

@@ -1,6 +1,6 @@
-"""Express keys as literal ranges, so that Delta skips files by their statistics.
+"""Express sets of keys as SQL ranges with literals, so that Delta skips files by their statistics.
 
-Run ids of current listeners begin with their time (UUIDv7), so the runs of a batch are close together.
+Run ids of current listeners begin with a timestamp (UUIDv7), so the keys of the runs of a batch are close together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ MAX_SPANS = 16
 
 
 def key_prefix(column: str | Column) -> Column:
-    """Return the prefix of a key, with `PREFIX` characters."""
+    """Return the first `PREFIX` characters of the key in a column."""
     return F.substring(column, 1, PREFIX)
 
 
 def ranges(column: str, prefixes: Iterable[str]) -> str:
-    """Return an SQL condition that holds for all keys with these prefixes, and for few others."""
+    """Return an SQL condition that holds for all keys in `column` with these prefixes, and for few other keys."""
     terms = [
         f"({column} >= {_text(low)} AND {column} < {_text(_prefix_end(high))})" for low, high in spans(sorted(prefixes))
     ]
@@ -27,7 +27,10 @@ def ranges(column: str, prefixes: Iterable[str]) -> str:
 
 
 def spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
-    """Join sorted prefixes into at most `MAX_SPANS` spans (first, last), which the widest gaps separate."""
+    """Join sorted prefixes into at most `MAX_SPANS` spans, and return the first and last prefix of each span.
+
+    The widest gaps between prefixes separate the spans.
+    """
     if not prefixes:
         return []
     gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(pairwise(prefixes), 1)]
@@ -37,7 +40,7 @@ def spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _number(prefix: str) -> int:
-    """Return the position of a prefix in the order of all texts."""
+    """Return a number that orders prefixes in the same way as their UTF-8 text."""
     return int.from_bytes(prefix.encode()[:PREFIX].ljust(PREFIX, b"\0"), "big")
 
 

@@ -30,39 +30,43 @@ from headwater.tables import ListOf, StructOf, Table, Type
 T = TypeVar("T")
 
 STATISTICS_COLUMNS = ("run_key", "parent_run", "execution", "edge_key", "name", "hour")
-"""Columns with file statistics, by which a pass skips files. Statistics of more columns would slow down each commit."""
+"""Columns for which Delta writes file statistics. A pass skips files by them; more columns would slow down commits."""
 
 RETENTION_PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 1 days",
     "delta.logRetentionDuration": "interval 7 days",
 }
-"""How long Delta keeps unused files, for readers of older versions, and entries of its log."""
+"""Delta properties: how long Delta keeps unused files, for readers of older versions, and entries of its log."""
 
 _APP_ID = "headwater"
-"""Application id in the transactions of numbered commits."""
+"""Application id of the transactions that record the number of a commit (`number` of `append` and `overwrite`)."""
 
 _MAX_CONCURRENT = 4
 
 TASK_BYTES = 32 << 20
-"""Bytes of table files for one task. With smaller tasks, the exchange of rows costs more than they save."""
+"""Bytes of table files that one task reads. With smaller tasks, exchanging rows costs more than parallelism saves."""
 
 
 class Partition(NamedTuple):
-    """The rows of one partition of a table. size: bytes of its files, 0 without Delta's internal classes."""
+    """The rows of one partition of a table.
+
+    size: bytes of the partition's files, or 0 if Delta's internal classes are not available.
+    """
 
     rows: DataFrame
     size: int
 
 
 class TableFolder:
-    """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read.
+    """The tables of one layer in one generation.
 
-    small: one task processes the rows of a batch, so tasks exchange no rows.
+    root: the folder or URI of the tables, readable by Spark.
+    small: one task processes all rows of a batch, so tasks exchange no rows.
     task_bytes: bytes of table files that one task reads.
     """
 
     def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table], delta: DeltaCommits | None = None):
-        """delta: access to Delta's internal classes, if it is not the usual one."""
+        """delta: access to Delta's internal classes; by default, `DeltaCommits` of the session."""
         self.spark = spark
         self.root = root
         self.small = False
@@ -102,11 +106,11 @@ class TableFolder:
         return f"{self.root}/{table.name}"
 
     def read(self, table: Table) -> DataFrame:
-        """Return the newest version of a table. Columns that it lacks are null."""
+        """Return the rows of a table's newest version, in one task if `small`. Columns that it lacks are null."""
         return self.coalesce_if_small(self.scan(table))
 
     def scan(self, table: Table) -> DataFrame:
-        """Return a table like `read`, with one task for each `task_bytes` of its files."""
+        """Return the rows of a table like `read`, but let Spark divide its files among tasks even if `small`."""
         return with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table))
 
     def matching(
@@ -119,11 +123,12 @@ class TableFolder:
         size: int,
         nulls: bool = False,
     ) -> DataFrame:
-        """Return the rows whose columns `by` are among the keys (`left_semi`), or are not (`left_anti`).
+        """Return the rows whose values in the columns `by` occur in `keys` (`left_semi`) or do not (`left_anti`).
 
-        A hash table contains the keys, so Spark does not sort the rows. size: bytes of the files with the rows; above
-        `task_bytes`, Spark broadcasts the keys to all tasks that scan them. nulls: compare nulls as equal, which costs
-        more.
+        Spark puts the keys into a hash table and therefore does not sort the rows.
+
+        size: bytes of the files that contain `rows`. If they exceed `task_bytes` in a `small` batch, Spark broadcasts
+        the keys to all tasks that scan the files. nulls: treat nulls as equal, which is slower.
         """
         equal = F.expr(" AND ".join(f"t.{key} {'<=>' if nulls else '='} k.{key}" for key in by))
         wanted = keys.select(*by).alias("k")
@@ -133,9 +138,10 @@ class TableFolder:
         return found.repartition(1) if how == "left_semi" else found
 
     def snapshot(self, table: Table, where: Column | None = None) -> DataFrame:
-        """Return the current version of a table. Lists its files once, not in each job that reads them.
+        """Return the rows of a table's current version. Lists the table's files once, not in each job that reads them.
 
-        where: skips files without such rows, as far as their statistics show.
+        where: if set, files are skipped if their statistics show that no row matches the condition. The returned rows
+        may still include rows that do not match.
         """
         return self._by_delta(
             lambda: self.coalesce_if_small(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table))),
@@ -143,7 +149,7 @@ class TableFolder:
         )
 
     def partitions(self, table: Table) -> Mapping[str, Partition]:
-        """Return the newest version of a table by the value of its only partition column. Lists its files once."""
+        """Return the rows of a table's newest version, by value of its only partition column. Lists its files once."""
         (column,) = table.partition_by
 
         def by_internals() -> Mapping[str, Partition]:
@@ -160,7 +166,10 @@ class TableFolder:
         return self._by_delta(by_internals, by_writer)
 
     def coalesce_by_size(self, frame: DataFrame, size: int) -> DataFrame:
-        """Coalesce a frame to one partition if its files fit one task. size: bytes of these files."""
+        """Coalesce a frame to one partition if the batch is `small` and the frame's files fit one task.
+
+        size: bytes of the files that the frame reads.
+        """
         return self.coalesce_if_small(frame) if size <= self.task_bytes else frame
 
     def coalesce_if_small(self, frame: DataFrame) -> DataFrame:
@@ -168,7 +177,7 @@ class TableFolder:
         return frame.coalesce(1) if self.small else frame
 
     def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
-        """Return rows as a frame with the columns of a table."""
+        """Create a frame with the columns of a table from rows, which are tuples in column order."""
         return self.spark.createDataFrame(list(rows), spark_schema(table))
 
     def append(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
@@ -194,9 +203,10 @@ class TableFolder:
         )
 
     def change(self, table: Table, where: str, replacement: Callable[[DataFrame], DataFrame]) -> None:
-        """Replace the rows that `where` selects with those that `replacement` returns, in one commit.
+        """Replace the rows that the SQL condition `where` selects, in one commit.
 
-        The session setting `REPLACE_WHERE_CHECK` must be off.
+        replacement: takes the selected rows and returns the new rows. The session setting `REPLACE_WHERE_CHECK` must be
+        off, because the new rows need not match the condition.
         """
         uri, kept_where = self.uri(table), f"NOT coalesce({where}, false)"
 
@@ -232,12 +242,18 @@ class TableFolder:
 
 
 REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
-"""Spark setting: rows must match the `replaceWhere` of their write. Off, as edges that end move to another part."""
+"""Spark setting that makes Delta check new rows against the condition `replaceWhere` of their write.
+
+Passes turn it off, because edges that end move to another partition (`part`).
+"""
 
 
 @contextmanager
 def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of a session and restore them at the end. The session may belong to a user's notebook."""
+    """Change settings of a session and restore the old values at the end. The session may be that of a user's notebook.
+
+    conf: the new values by name.
+    """
     before = {name: spark.conf.get(name, None) for name in conf}
     for name, value in conf.items():
         spark.conf.set(name, value)
@@ -250,7 +266,7 @@ def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def job_description(spark: SparkSession, what: str) -> Iterator[None]:
-    """Set the description of a step's jobs in the UI and the logs of Spark."""
+    """Describe the Spark jobs of a step as `headwater: WHAT` in Spark's UI and logs."""
     before = spark.sparkContext.getLocalProperty("spark.job.description")
     spark.sparkContext.setJobDescription(f"headwater: {what}")
     try:
@@ -262,7 +278,7 @@ def job_description(spark: SparkSession, what: str) -> Iterator[None]:
 def run_concurrently(*steps: Callable[[], Any]) -> list[Any]:
     """Run independent steps at the same time, because one small step leaves most of a cluster idle.
 
-    Returns their results. Raises the first error after all steps have ended.
+    Returns the results in the order of the steps. Raises the first error after all steps have ended.
     """
     with ThreadPoolExecutor(_MAX_CONCURRENT) as pool:
         return [done.result() for done in [pool.submit(step) for step in steps]]
@@ -285,14 +301,17 @@ def with_new_ids(frame: DataFrame) -> DataFrame:
 
 
 def checkpoint_with_aggregates(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, Mapping[str, Any]]:
-    """Compute a frame like `checkpoint`, and aggregates over its rows in the same job. Returns both."""
+    """Compute a frame like `checkpoint`, and aggregates over its rows in the same job.
+
+    Returns the frame, and the value of each aggregate by its name in `aggregates`.
+    """
     observation = Observation()
     found = checkpoint(frame.observe(observation, *(column.alias(name) for name, column in aggregates.items())))
     return found, observation.get
 
 
 def scanned_bytes(frame: DataFrame) -> int:
-    """Return the bytes of the files that Delta selects for the first table of a frame. Runs no Spark job."""
+    """Return the bytes of the files that Delta selects for the first table that a frame reads. Runs no Spark job."""
     plan: Any = frame._jdf.queryExecution().optimizedPlan()
     while not plan.children().isEmpty():
         plan = plan.children().head()
@@ -305,7 +324,7 @@ def texts(column: Column) -> Column:
 
 
 def conform(frame: DataFrame, table: Table) -> DataFrame:
-    """Return a frame with exactly the columns of a table, in its types."""
+    """Return a frame with exactly the columns of a table, cast to the types of the table."""
     return frame.select(*(F.col(name).cast(_spark_type(kind)) for name, kind in table.columns.items()))
 
 

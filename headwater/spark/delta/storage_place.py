@@ -9,7 +9,10 @@ from pyspark.sql import SparkSession
 
 
 class StoragePlace:
-    """A folder, which may not exist yet. local: its path on a disk, empty for other storage."""
+    """A folder in storage, which may not exist yet. Methods take the names of files relative to this folder.
+
+    local: path of the folder on a disk, or empty if the folder is on other storage.
+    """
 
     def __init__(self, spark: SparkSession, folder: str):
         """folder: a path or a URI that Spark can read."""
@@ -21,7 +24,7 @@ class StoragePlace:
         self.local = str(qualified.getPath()) if qualified.getScheme() == "file" else ""
 
     def names(self) -> Sequence[str]:
-        """Return the names of the files and folders in the folder, none if it does not exist."""
+        """Return the names of the files and folders in this folder. Returns none if it does not exist."""
         try:
             found = self._system.listStatus(self._folder)
         except Py4JJavaError as error:
@@ -31,11 +34,11 @@ class StoragePlace:
         return [str(file.getPath().getName()) for file in found]
 
     def has(self, name: str) -> bool:
-        """Return whether a file or folder exists."""
+        """Return whether a file or folder with this name exists."""
         return bool(self._system.exists(self._at(name)))
 
     def read(self, name: str) -> str:
-        """Return the text of a file."""
+        """Return the content of a UTF-8 file."""
         file = self._system.open(self._at(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
@@ -43,7 +46,7 @@ class StoragePlace:
             file.close()
 
     def create(self, name: str, text: str) -> bool:
-        """Create a file. Returns False, and changes nothing, if it exists already."""
+        """Create a file with a text. Returns False, and changes nothing, if the file exists already."""
         try:
             self._write(name, text, over=False)
         except Py4JJavaError as error:
@@ -53,13 +56,14 @@ class StoragePlace:
         return True
 
     def write(self, name: str, text: str) -> None:
-        """Write a file. Replaces an existing one."""
+        """Write a text to a file. Replaces an existing file."""
         self._write(name, text, over=True)
 
     def create_named_last(self, pieces: Iterable[bytes], name: Callable[[], str]) -> bool:
-        """Write a file atomically. Calls `name` after all pieces are written.
+        """Write a file atomically, and determine its name after its content is written.
 
-        Returns False, and creates nothing, if a file with that name exists. Raises OSError if the storage refuses it.
+        pieces: the content. name: called after all pieces are written; returns the name of the file. Returns False, and
+        creates no file, if a file with this name exists. Raises OSError if the storage does not rename the file.
         """
         temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers ignore such names
         try:
@@ -80,11 +84,11 @@ class StoragePlace:
         return True
 
     def remove(self, name: str) -> None:
-        """Delete a file, or a folder with its contents. Does nothing if it does not exist."""
+        """Delete a file, or a folder with its contents. Does nothing if neither exists."""
         self._system.delete(self._at(name), True)
 
     def changed_s(self, name: str) -> float:
-        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 if it does not exist."""
+        """Return when a file was last written, in seconds since 1970 by the storage's clock. A missing file gives 0."""
         try:
             return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
         except Py4JJavaError as error:

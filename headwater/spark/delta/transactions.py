@@ -1,9 +1,10 @@
 """Commit with Delta's internal classes: set several transactions in one commit, and replace rows with few Spark jobs.
 
 Spark's DataFrame writer sets one transaction for each commit (`txnAppId`, `txnVersion`), so a batch of 32 partitions
-would need 32 commits for each table. It also cannot check which versions the caller expects. To replace rows, it lists
-files and computes the state of the table, each in a Spark job. If a table has few files, the checksum file of its
-newest commit contains both. The Delta of Databricks has other classes.
+would need 32 commits for each table. The writer also cannot check which versions the caller expects. To replace rows,
+the writer lists the files in one Spark job and computes the table's state in another. If a table has few files, the
+checksum file of its newest commit contains both the list and the state. Databricks has its own Delta library, in which
+these classes are missing.
 """
 
 import json
@@ -24,16 +25,16 @@ from headwater.common.errors import LakeUnavailable
 log = logging.getLogger(__name__)
 
 TransactionVersions = Mapping[str, int]
-"""Version by application id of a transaction, 0 if there is none."""
+"""Versions of transactions by application id. A transaction that was never set has version 0."""
 
 
 class DeltaInternalsMissing(Exception):
-    """The Delta of this cluster lacks the classes, or its settings change their results. Nothing was committed."""
+    """This cluster's Delta library lacks a Java class or method that `DeltaCommits` needs. Nothing was committed."""
 
 
 @dataclass
 class PartitionFiles:
-    """The files of one partition of a table (Java list), their size in bytes, and their rows."""
+    """The files of one partition of a table. files: a Java list; size: bytes of all files; rows: rows of the files."""
 
     files: Any
     size: int = 0
@@ -54,7 +55,7 @@ class DeltaCommits:
 
     @property
     def is_available(self) -> bool:
-        """Whether this cluster has the classes, as far as is known."""
+        """Whether this cluster has Delta's internal classes, unless a call has found that one of them is missing."""
         return not self._is_unavailable and isinstance(self._delta.DeltaLog, JavaClass)
 
     @contextmanager
@@ -74,13 +75,14 @@ class DeltaCommits:
         return dict(self._convert.mapAsJavaMap(self._snapshot(uri).metadata().configuration()))
 
     def versions(self, uri: str, app_ids: list[str]) -> dict[str, int]:
-        """Return the current versions of transactions."""
+        """Return the current version of each transaction in a table by its application id, or 0 if it was never set."""
         return self._transaction_versions(self._snapshot(uri), app_ids)
 
     def files(self, uri: str, where: Column | None = None) -> DataFrame:
-        """Return the current version of a table. Lists its files once, not in each job that reads them.
+        """Return the rows of a table's current version. Lists the table's files once, not in each job that reads them.
 
-        where: skips files without such rows, as far as their statistics show. Raises DeltaInternalsMissing.
+        where: if set, files are skipped if their statistics show that no row matches the condition. The returned rows
+        may still include rows that do not match. Raises DeltaInternalsMissing.
         """
         with self._translate_missing_classes():
             if where is None:
@@ -90,7 +92,7 @@ class DeltaCommits:
             return self._frame(scan.scannedSnapshot(), scan.files())
 
     def partitions(self, uri: str, column: str) -> Mapping[str, PartitionFiles]:
-        """Return the files of the newest version of a table, by the value of its partition column. Lists them once.
+        """Return the files of a table's newest version, by value of the partition column `column`. Lists them once.
 
         Raises DeltaInternalsMissing.
         """
@@ -108,9 +110,13 @@ class DeltaCommits:
             return found
 
     def overwrite(self, uri: str, rows: DataFrame, after: TransactionVersions, *, appends: bool = False) -> None:
-        """Replace all rows in one commit that sets transaction versions. Does nothing if one is at its version already.
+        """Replace all rows of a table in one commit, which also sets transaction versions.
 
-        appends: append the rows instead. Of two concurrent commits, only one succeeds. Raises DeltaInternalsMissing.
+        Does nothing if a transaction in `after` already has its new version or a higher one. Of two concurrent commits,
+        only one succeeds.
+
+        after: the new version of each transaction. appends: append the rows instead of replacing all rows.
+        Raises DeltaInternalsMissing.
         """
         with self._translate_missing_classes():
             transaction = self._begin(uri)
@@ -121,9 +127,9 @@ class DeltaCommits:
                 self._commit(transaction, rows, after, None if appends else self._all_files(snapshot))
 
     def change(self, uri: str, where: Column, replacement: Callable[[DataFrame], DataFrame]) -> None:
-        """Replace the files that may contain rows for `where`, in one commit. Raises DeltaInternalsMissing.
+        """Replace the files that may contain rows that match `where`, in one commit. Raises DeltaInternalsMissing.
 
-        replacement: takes the rows of these files and returns those that replace them.
+        replacement: takes all rows of these files and returns the rows that replace them.
         """
         with self._translate_missing_classes():
             scan = self._scan(uri, where)
@@ -132,9 +138,9 @@ class DeltaCommits:
             self._commit(transaction, replacement(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
 
     def append(self, uri: str, rows: DataFrame, before: TransactionVersions, after: TransactionVersions) -> None:
-        """Append rows in one commit that moves transactions from `before` to `after`.
+        """Append rows in one commit, which changes transaction versions from `before` to `after`.
 
-        Raises LakeUnavailable if they are not as in `before`, or if the commit fails.
+        Raises LakeUnavailable if the current versions differ from `before`, or if the commit fails.
         """
         transaction = self._begin(uri)
         found = {app_id: max(0, transaction.txnVersion(app_id)) for app_id in before}
@@ -151,13 +157,16 @@ class DeltaCommits:
         return table.startTransaction(option.empty(), option.apply(snapshot))
 
     def _active(self) -> Any:
-        """Make our session the active one of this thread: Delta reads its settings and creates frames in it."""
+        """Make our session the active session of this thread. Delta reads the active session's settings.
+
+        Delta also creates frames in the active session. Returns the Java session.
+        """
         session = self._spark._jsparkSession
         getattr(self._jvm, session.getClass().getName()).setActiveSession(session)
         return session
 
     def _commit(self, transaction: Any, rows: DataFrame, after: TransactionVersions, replaced: Any = None) -> None:
-        """Write rows and commit them. replaced: files that the commit removes."""
+        """Write rows and commit them. after: the new transaction versions. replaced: files that the commit removes."""
         actions = self._jvm.java.util.ArrayList(self._list(transaction.writeFiles(rows._jdf)))
         for file in () if replaced is None else self._list(replaced):
             actions.add(file.remove())
@@ -167,9 +176,10 @@ class DeltaCommits:
         transaction.commit(self._seq(actions), self._write())
 
     def _write(self) -> Any:
-        """Return the operation that a commit records. Members that only newer versions of Delta have are empty.
+        """Return the operation `Write` for the history of the table, with the save mode and no other details.
 
-        Not `ManualUpdate`, for which Delta writes no checksum file.
+        The operation is not `ManualUpdate`, because Delta writes no checksum file for that operation. The number of
+        constructor parameters depends on the version of Delta.
         """
         name = "DeltaOperations$Write"
         loader = self._spark._jsparkSession.getClass().getClassLoader()
@@ -181,7 +191,7 @@ class DeltaCommits:
         return self._delta.DeltaLog.forTableWithSnapshot(self._spark._jsparkSession, uri)._2()
 
     def _all_files(self, snapshot: Any) -> Any:
-        """Return all files of a table, from the checksum file if it lists them."""
+        """Return all files of a table as a Scala sequence, from the checksum file if it lists the files."""
         member = self._checksum_member(snapshot, "allFiles")
         return self._seq(snapshot.allFiles().collectAsList()) if member is None else member
 
@@ -192,13 +202,16 @@ class DeltaCommits:
         return {app_id: int(known.get(app_id) or 0) for app_id in app_ids}
 
     def _checksum_member(self, snapshot: Any, name: str) -> Any:
-        """Return a member of the checksum file, None if it is missing. Computing it takes one or two Spark jobs."""
+        """Return a member of the checksum file. Returns None if the file or the member is missing.
+
+        Without it, the caller computes the value with one or two Spark jobs.
+        """
         checksum = snapshot.checksumOpt()
         found = getattr(checksum.get(), name)() if checksum.isDefined() else checksum
         return found.get() if found.isDefined() else None
 
     def _scan(self, uri: str, where: Column) -> Any:
-        """Let Delta choose the files that may contain rows for `where`, as it does for each query."""
+        """Return Delta's scan of the files that may contain rows that match `where`, as for each query."""
         plan = self._spark.read.format("delta").load(uri).where(where)._jdf.queryExecution().optimizedPlan()
         while not plan.children().isEmpty():
             plan = plan.children().head()

@@ -1,8 +1,8 @@
-"""Make batches atomic: before a batch starts, it reverts the commits of an interrupted one.
+"""Make batches atomic: before a batch starts, it reverts the commits of an interrupted batch.
 
-The last commit of a batch records the version of every table. The next batch therefore finds the tables as the last
-complete batch left them, and it may also process newer events. Commits that change no rows (OPTIMIZE, VACUUM, a new
-column) are never reverted, whoever makes them.
+The last commit of a batch records the version of every table. The next batch first restores these versions, so it finds
+the tables as the last complete batch left them. It may process newer events than the interrupted batch. Commits that
+change no rows (OPTIMIZE, VACUUM, a new column) are never reverted, even if another program made them.
 """
 
 import json
@@ -24,17 +24,20 @@ from headwater.tables import Table
 log = logging.getLogger(__name__)
 
 Versions = Mapping[str, int]
-"""Number of the newest commit, by `layer/table`."""
+"""Number of the newest commit of each table, by `layer/table`."""
 
 COMMIT_METADATA_SETTING = "spark.databricks.delta.commitInfo.userMetadata"
-"""Session setting with a text that Delta records in each commit. It contains the name of the writer."""
+"""Session setting with a text that Delta records in each commit of the session: here, the name of the writer."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
 
 def versions(folders: Mapping[str, TableFolder], tables: Mapping[str, Sequence[Table]]) -> Versions:
-    """Return the versions of all tables. Lists the folders of their logs, without a Spark job."""
+    """Return the versions of all tables. Lists the log folder of each table and runs no Spark job.
+
+    folders, tables: the folder and the tables of each layer, by name of the layer.
+    """
     return {
         f"{layer}/{table.name}": newest(folder, table) for layer, folder in folders.items() for table in tables[layer]
     }
@@ -47,9 +50,9 @@ def newest(folder: TableFolder, table: Table) -> int:
 
 
 def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
-    """Return the highest version of an application's transaction, None if it never wrote one.
+    """Return the highest version of the transaction `app_id` in a table, or None if the transaction was never set.
 
-    Reads the newest checkpoint and the commits after it as files, so it works with any Delta library.
+    Reads the files of the newest checkpoint and of later commits, so it works with any Delta library.
     """
     names = _log(folder, table.name).names()
     checkpoints = {name: int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))}
@@ -69,17 +72,23 @@ def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
 
 
 def is_followed(folder: TableFolder, table: Table, version: int) -> bool:
-    """Return whether a table has a commit after this version. Looks for one file, however long the log is."""
+    """Return whether a table has a commit after this version. Checks whether one file exists and lists no folder."""
     return _log(folder, table.name).has(f"{version + 1:020d}.json")
 
 
 def is_newest(log: StoragePlace, version: int) -> bool:
-    """Return whether a commit is the newest one. Looks for two files in `log`, the folder `_delta_log`."""
+    """Return whether a version is the newest one of a table. Checks whether two files exist and lists no folder.
+
+    log: the folder `_delta_log` of the table.
+    """
     return log.has(f"{version:020d}.json") and not log.has(f"{version + 1:020d}.json")
 
 
 def writers(folder: TableFolder, table: str, after: int, newest: int) -> Iterator[tuple[int, str | None]]:
-    """Yield the number and the writer (`COMMIT_METADATA_SETTING`) of each commit after `after` that changes rows."""
+    """Yield the number and the writer of each commit from `after + 1` to `newest` that changes rows.
+
+    The writer is the text of `COMMIT_METADATA_SETTING`, or None if the commit has no such text.
+    """
     for number in range(after + 1, newest + 1):
         text = _commit(folder, table, number)
         if '"dataChange":true' in text:
@@ -87,13 +96,13 @@ def writers(folder: TableFolder, table: str, after: int, newest: int) -> Iterato
 
 
 def newest_signature(folder: TableFolder, table: Table) -> str | None:
-    """Return the text (`COMMIT_METADATA_SETTING`) that the newest commit of a table records."""
+    """Return the text of `COMMIT_METADATA_SETTING` in the newest commit of a table, or None if it has none."""
     return _signature(_commit(folder, table.name, newest(folder, table)))
 
 
 @contextmanager
 def translate_write_conflicts(root: str) -> Iterator[None]:
-    """Raise LakeUnavailable if Delta rejects a commit because of a concurrent one."""
+    """Raise LakeUnavailable if Delta rejects a commit because of a concurrent commit. root: the path of the lake."""
     try:
         yield
     except PySparkException as error:
@@ -106,7 +115,11 @@ def translate_write_conflicts(root: str) -> Iterator[None]:
 
 
 def restore_tables(folders: Mapping[str, TableFolder], before: Versions, now: Versions) -> bool:
-    """Restore the tables that changed since the last complete batch. Returns whether there were any."""
+    """Restore the tables that have changed since the last complete batch. Returns whether any table was restored.
+
+    before: the versions after the last complete batch. now: the current versions. Raises WrongSetting if a table is
+    older than in `before`.
+    """
     steps = []
     for key, version in before.items():
         layer, _, name = key.partition("/")
@@ -126,7 +139,7 @@ def restore_tables(folders: Mapping[str, TableFolder], before: Versions, now: Ve
 def tables_of_other_writers(
     folders: Mapping[str, TableFolder], before: Versions, now: Versions, name: str
 ) -> list[str]:
-    """Return the tables whose rows another writer than `name` has changed since `before`."""
+    """Return the tables (`layer/table`) in which a writer other than `name` changed rows after version `before`."""
     return [
         key
         for key, (layer, _, table) in ((key, key.partition("/")) for key in now)

@@ -1,7 +1,8 @@
 """Ingest append-only sources into bronze: Event Hubs Capture, the Spark plugin's table, a Delta table of JSON.
 
-Spark's checkpoint stores what has been ingested and the content of the current batch. A record's sequence number
-consists of its batch and its place in the batch, so a repeated batch assigns the same numbers.
+Spark's checkpoint records which data has been ingested and which files belong to the current batch. A record's sequence
+number consists of the number of its batch and its place in the batch. A repeated batch therefore assigns the same
+numbers.
 """
 
 import time
@@ -21,7 +22,7 @@ from headwater.spark.log_ingest.bronze_writer import SparkBronze
 
 BATCH_FILES = 100
 BATCH_RECORDS = 1_000_000_000
-"""Distance between the first sequence numbers of two batches, more than the records of any batch."""
+"""Distance between the first sequence numbers of two consecutive batches. No batch contains more records than this."""
 
 _ANY = "map<string, struct<member0: bigint, member1: double, member2: string, member3: binary>>"
 _CAPTURE = f"EnqueuedTimeUtc string, Properties {_ANY}, Body binary"
@@ -38,15 +39,17 @@ _FILE_OF_TABLE = ("input_file_name() AS file", "input_file_block_start() AS begi
 _POSTED = "method = 'LOSSES' OR (method = 'POST' AND path RLIKE '/lineage(/batch)?/?([?].*)?$')"
 _HTTP_FIELDS = "'id', id, 'path', path, 'application', application_id, 'executor', executor_id"
 PLUGIN = ("id", "application_id", "executor_id", "method", "path", "headers", "received_at", "body")
-"""Columns of the plugin's table. A table that has all of them counts as the plugin's."""
+"""Columns of the Spark plugin's table. A table with all of these columns is treated as the plugin's table."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """An append-only source and the name of the log that it is ingested as.
+    """An append-only source.
 
-    read: returns a streaming DataFrame with `file`, `begin` and the columns of a record; packed: whether bodies may be
-    lists of events or gzip; claims: folder or URI of large bodies.
+    name: name of the log that the source's events get in the lake.
+    read: returns a streaming DataFrame with the columns of `posted_bodies.RECORD`.
+    packed: whether the body of a record may be a list of events or compressed with gzip.
+    claims: folder or URI of large bodies, to which records refer; None if there are none.
     """
 
     name: str
@@ -62,14 +65,17 @@ def capture(folder: str, spark: SparkSession) -> DataFrame:
 
 
 def plugin_table(uri: str, spark: SparkSession) -> DataFrame:
-    """Read the events that were posted to the Spark plugin, and its reports of lost events."""
+    """Read the events that were posted to the Spark plugin, and the plugin's reports of lost events, from its table."""
     http = f"cast(to_json(map({_HTTP_FIELDS}, 'user_agent', headers['user-agent'])) as binary) AS http"
     rows = _table(uri, spark).where(_POSTED)
     return rows.selectExpr(*_FILE_OF_TABLE, "unix_micros(received_at) AS received_us", "0 AS kind", http, "body")
 
 
 def json_table(uri: str, column: str, spark: SparkSession) -> DataFrame:
-    """Read a column of JSON that is text or bytes. The receipt time is the time of the call."""
+    """Read events from a column of a Delta table that contains JSON as text or bytes.
+
+    The receipt time of all events is the time of this call.
+    """
     received, http = f"{time.time_ns() // 1000}L AS received_us", "cast('{}' as binary) AS http"
     body = f"cast(`{column}` as binary) AS body"
     return _table(uri, spark).selectExpr(*_FILE_OF_TABLE, received, "0 AS kind", http, body).where("body IS NOT NULL")
@@ -95,9 +101,10 @@ class LandedStream:
         self._records = 0
 
     def ingest(self, on_progress: Callable[[int], None]) -> dict[str, Any]:
-        """Ingest new records and return their number. Raises Retry if the stream fails.
+        """Ingest new records. Returns their number as `records`.
 
-        on_progress: called after each batch with the number of records so far.
+        on_progress: called after each batch with the number of records so far. If a batch raises a HeadwaterError, this
+        method raises the same error; otherwise, it raises Retry if the stream fails.
         """
         self._on_progress = on_progress
         writer = self._stream.read(self._spark).writeStream.option("checkpointLocation", self._checkpoint)
@@ -126,7 +133,10 @@ class LandedStream:
         self._on_progress(self._records)
 
     def _numbered(self, batch: DataFrame, number: int) -> DataFrame:
-        """Add sequence numbers by file and position in the file, independently of how Spark splits the files."""
+        """Return the records of a batch with sequence numbers, in the order of files and of positions in a file.
+
+        number: the number of the batch. The result does not depend on how Spark splits the files among tasks.
+        """
         counts = {row.file: row["count"] for row in batch.groupBy("file").count().collect()}
         begin, begins = number * BATCH_RECORDS, []
         for file in sorted(counts):

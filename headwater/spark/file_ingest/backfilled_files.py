@@ -10,9 +10,12 @@ from headwater.spark.file_ingest.file_ledger import FileLedger
 
 
 def seed(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
-    """Add the files of a checkpoint's completed batches to an empty ledger. Files that changed since are read again.
+    """Add the files of a checkpoint's completed batches to an empty ledger.
 
-    checkpoint: folder of Spark's file source. Does nothing if it does not exist or the ledger has entries.
+    The next ingest does not read these files again, except files that have changed since their backfill.
+
+    checkpoint: checkpoint folder of a Spark stream from files. Does nothing if the folder does not exist or the ledger
+    has entries.
     """
     ended = StoragePlace(spark, f"{checkpoint}/commits").names()
     if not ended or ledger.last_batch()[0].number:

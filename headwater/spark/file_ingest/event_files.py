@@ -24,12 +24,13 @@ from headwater.spark.log_ingest.bronze_rows import BronzeRows
 from headwater.spark.log_ingest.bronze_writer import SparkBronze
 
 WHOLE_BYTES = 256 << 20
-"""Maximum size of a file that cannot be read in parts: gzip, or one JSON document. Larger files are skipped."""
+"""Maximum bytes of a file that cannot be read in parts (gzip, or one JSON document). Larger files are skipped."""
 
 _WHOLE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1", "spark.sql.files.openCostInBytes": str(64 << 10)}
 """Settings for reading files: Python gets one file at a time to limit its memory, and small files share a task.
 
-By default, Spark adds 4 MiB to the size of each file. More tasks would convert the same facets several times.
+By default, Spark counts each file as 4 MiB larger than it is and would create more tasks for small files. Several tasks
+would convert the same facets repeatedly.
 """
 
 _THREADS = 16
@@ -37,16 +38,17 @@ _THREADS = 16
 log = logging.getLogger(__name__)
 
 OnProgress = Callable[[int, int, int, int], None]
-"""Called after each batch with the ingested files and bytes, and the files and bytes that were listed at the start."""
+"""Called after each batch with four numbers: ingested files and bytes, and files and bytes listed at the start."""
 
 
 class LandedFiles:
-    """Ingests the files below a folder into a lake as a log with a name. The caller must prevent parallel runs."""
+    """Ingests the event files below a folder into a lake. The caller must prevent parallel runs."""
 
     def __init__(self, spark: SparkSession, lake: str, name: str, place: str):
-        """Create the ledger if it is missing, including files that `headwater spark backfill` has ingested.
+        """Create the ledger if it is missing. A new ledger contains the files that `headwater spark backfill` ingested.
 
-        lake: folder or URI that contains `bronze`; name: name of the log; place: folder or file.
+        lake: folder or URI that contains `bronze`; name: name of the log that the events get in the lake; place: path
+        or URI of the folder or file with events.
         """
         self._spark = spark
         self._place = place
@@ -58,10 +60,13 @@ class LandedFiles:
         seed(spark, self._ledger, f"{lake}/backfill/{name}")
 
     def ingest(self, since_us: int, on_progress: OnProgress) -> dict[str, Any]:
-        """Ingest new content and return the counts.
+        """Ingest the new content of the files and return four counts.
 
-        since_us: only files that were written at or after this time, 0 for all. Returns `files` and `bytes` that were
-        read, and over all runs `waiting` (files with an incomplete end) and `passed_over` (files without events).
+        since_us: ingest only files that were written at or after this time; 0: all files.
+        on_progress: called after each batch.
+
+        The counts of this run are `files` (read to the end) and `bytes` (read). The counts over all runs are `waiting`
+        (files with an incomplete event at the end) and `passed_over` (files without events).
         """
         batch, is_complete = self._ledger.last_batch()
         if not is_complete:
@@ -82,7 +87,10 @@ class LandedFiles:
         return {"files": files, "bytes": done, **self._count_unfinished()}
 
     def delete(self, keep_s: float) -> int:
-        """Delete completely ingested files last written more than `keep_s` seconds ago, and return their number."""
+        """Delete completely ingested files that were last written more than `keep_s` seconds ago.
+
+        Returns the number of deleted files.
+        """
         before_us = int((time.time() - keep_s) * 1e6)
         positions = self._ledger.newest().where(
             f"form != '{OTHER}' AND taken AND whole AND end = length AND modified_us < {before_us}"
@@ -129,7 +137,7 @@ class LandedFiles:
         return positions
 
     def _read(self, paths: Sequence[str]) -> DataFrame | None:
-        """Return `path` and `content` of the files that still exist, None if there are none."""
+        """Return a frame with `path` and `content` of the files that still exist, or None if none exists."""
         reader = self._spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
         while paths:
             try:
@@ -143,24 +151,27 @@ class LandedFiles:
         return None
 
     def _copy(self, batch: FileBatch) -> None:
-        """Copy the parts of large files. Spark reads only whole files, and a repeated batch needs the same bytes."""
+        """Copy the parts of large files to files of their own.
+
+        Spark reads only whole files, and a repeated batch must read the same bytes.
+        """
         for part in batch.parts:
             if part.end > part.offset and (copy := self._copy_of(part, batch)):
                 self._hadoop.copy(part.file, part.offset, part.end, copy)
 
     def _copy_of(self, part: FilePart, batch: FileBatch) -> str | None:
-        """Return the path of a part's copy as Spark lists it, None if the file is read as a whole."""
+        """Return the path of a part's copy as Spark lists it. Returns None if the part is the whole file."""
         is_whole = part.offset == 0 and part.end == batch.lengths[part.file]
         return None if is_whole else self._hadoop.qualified(f"{self._copies}/{batch.number}/{part.first}")
 
     def _count_unfinished(self) -> dict[str, int]:
-        """Count the files with an incomplete end and the files without events."""
+        """Count the files with an incomplete event at the end (`waiting`) and without events (`passed_over`)."""
         counts = (F.count_if(~F.col("whole")).alias("waiting"), F.count_if(F.col("form") == OTHER).alias("passed_over"))
         return self._ledger.newest().agg(*counts).collect()[0].asDict()
 
 
 def _unread(part: FilePart) -> FilePosition | None:
-    """Return the position in a file that has no new content or is too large to read. None if it must be read."""
+    """Return the new position in a file if its part is empty or too large to read. Return None if it must be read."""
     if part.end <= part.offset:
         return part.before
     if part.end - part.offset <= WHOLE_BYTES:

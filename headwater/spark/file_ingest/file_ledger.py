@@ -1,8 +1,9 @@
 """Record how far each file has been ingested, in a Delta table outside the layers of the lake.
 
-Each batch makes two commits. The first, before any file is read, contains the parts of files that the batch reads and
-the sequence numbers of their records. The second, after the commits to bronze, contains the position reached in each
-file. If a batch is interrupted between them, it is repeated with the same bytes and the same sequence numbers.
+Each batch makes two commits to this table. The first commit, before any file is read, contains the parts of files that
+the batch reads and the sequence numbers of their records. The second commit, after the commits to bronze, contains the
+position reached in each file. If a batch is interrupted between these commits, the next run repeats it with the same
+bytes and the same sequence numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,14 +39,17 @@ LANDED_FILES = Table(
         "whole": "boolean",
     },
 )
-"""Not declared in `tables`, because silver and gold do not depend on it and need no rebuild if its columns change."""
+"""The table of the ledger: one row per file and commit. taken: whether the row is from the second commit of its batch.
+
+The table is not declared in `headwater.tables`: silver and gold need no rebuild if its columns change.
+"""
 
 _STATE_COLUMNS = [name for name in LANDED_FILES.columns if name != "file"]
 
 
 @dataclass(frozen=True)
 class FileBatch:
-    """A numbered batch of file parts. lengths: bytes of each file when it was listed."""
+    """A numbered batch of file parts. lengths: the length of each file in bytes when the file was listed."""
 
     number: int
     parts: Sequence[FilePart]
@@ -53,10 +57,10 @@ class FileBatch:
 
 
 class FileLedger:
-    """The ledger of one log in the folder or URI `root`. Its `epoch` is the id of the Delta table."""
+    """The ledger of one log. epoch: the id of the ledger's Delta table, which is also the epoch of the log."""
 
     def __init__(self, spark: SparkSession, root: str):
-        """Create the table if it is missing."""
+        """Create the ledger's table if it is missing. root: folder or URI that contains the table."""
         self._folder = TableFolder(spark, root, [LANDED_FILES])
         self._folder.create()
         self.epoch = str(DeltaTable.forPath(spark, self._folder.uri(LANDED_FILES)).detail().collect()[0].id)
@@ -67,7 +71,7 @@ class FileLedger:
         return self._folder.read(LANDED_FILES).groupBy("file").agg(newest).select("file", "newest.*")
 
     def last_batch(self) -> tuple[FileBatch, bool]:
-        """Return the newest batch and whether it is complete. The batch has number 0 if the ledger is empty."""
+        """Return the newest batch and whether it is complete. If the ledger is empty, the batch has the number 0."""
         rows = self._folder.read(LANDED_FILES)
         number = rows.agg(F.coalesce(F.max("batch"), F.lit(0))).collect()[0][0]
         found = rows.where((F.col("batch") == number) & F.col("first").isNotNull()).collect() if number else []
@@ -76,7 +80,10 @@ class FileLedger:
         return batch, len(planned) < len(found) or not planned
 
     def seed(self, files: DataFrame) -> None:
-        """Record files (`file`, `modified_us`) as completely ingested by batch 1. Call it only for an empty ledger."""
+        """Record that batch 1 has completely ingested these files. Call this method only for an empty ledger.
+
+        files: rows with the columns `file` (path) and `modified_us` (modification time).
+        """
         known = {
             "taken": True,
             "whole": True,
@@ -95,10 +102,9 @@ class FileLedger:
         self._append(_row(batch, part, part.before, taken=False) for part in batch.parts)
 
     def complete(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
-        """Record the position reached in each file of a batch.
+        """Record the position reached in each file of a batch. Every few batches, also compact and vacuum the table.
 
-        `positions` lacks files that were deleted in the meantime. Every few batches, this also compacts and vacuums the
-        table.
+        positions: by path of the file. Files that were deleted in the meantime have no entry.
         """
         self._append(
             _row(batch, part, positions[part.file], taken=True) for part in batch.parts if part.file in positions

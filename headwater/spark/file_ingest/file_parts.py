@@ -1,6 +1,7 @@
 """Convert parts of files to rows of bronze on the executors.
 
-Reading and converting is one step, so only the rows leave the task. They have about a tenth of the file's size.
+A task reads and converts a file in one step, so only the rows leave the task. The rows have about a tenth of the file's
+size.
 """
 
 from collections import deque
@@ -20,16 +21,16 @@ from headwater.intake.files.file_forms import FilePlace, UnknownFileFormat, read
 from headwater.spark.log_ingest.bronze_rows import ARROW_ROWS, ROWS, BronzeRows, TaskConverter
 
 MARK_BYTES = 512
-"""Number of bytes before the position that are hashed to detect that a different file now has the same name."""
+"""Maximum number of bytes before a position that its mark covers. A mark shows whether the file has been replaced."""
 
 SPREAD = 400
-"""Sequence numbers reserved for each byte of a part.
+"""Number of sequence numbers that are reserved for each byte of a part.
 
-A byte of deflate contains at most 1,032 bytes of text, and an event in a list takes at least three bytes.
+A byte of deflate contains at most 1,032 bytes of text, and an event in a list takes at least three bytes of text.
 """
 
 OTHER = "other"
-"""Form of a file that does not contain events, for example a picture or Parquet."""
+"""`form` of a file that does not contain events, for example a picture or a Parquet file."""
 
 PARTITION = "0"
 """The only partition of a log that consists of files."""
@@ -43,7 +44,7 @@ _STATE = {
     "whole": (BooleanType(), pa.bool_()),
 }
 LANDED = StructType([*ROWS, *(StructField(name, kind) for name, (kind, _) in _STATE.items())])
-"""Rows of bronze, and for each file one row with `table` null and the position reached in the file."""
+"""Schema of `LandedParts`: rows of bronze, and one row per file with the position reached, in which `table` is null."""
 
 _SCHEMA = pa.schema([*ARROW_ROWS, *((name, kind) for name, (_, kind) in _STATE.items())])
 _CHUNK = 512
@@ -54,7 +55,8 @@ _CHUNK_BYTES = 8 << 20
 class FilePosition:
     """The position reached in a file.
 
-    mark: digest of the bytes before the position; whole: false if an incomplete event follows the position.
+    mark: digest of the bytes before the position, as `mark_of` returns it. whole: False if an incomplete event follows
+    the position.
     """
 
     place: FilePlace
@@ -69,9 +71,9 @@ START = FilePosition(FilePlace(), "", whole=False)
 class FilePart:
     """A part of a file to ingest.
 
-    before: position reached by earlier batches; offset, end: range of bytes that is read; first: sequence number of the
-    first record; modified_us: modification time of the file; settled: ingest an incomplete event at the end as it is
-    instead of waiting for its rest.
+    file: path of the file. before: position that earlier batches have reached. offset, end: the range of bytes to read
+    (`end` is exclusive). first: sequence number of the first record. modified_us: modification time of the file.
+    settled: ingest an incomplete event at the end of the file as it is, instead of waiting for the rest of the event.
     """
 
     file: str
@@ -92,7 +94,8 @@ class FilePart:
 class LandedParts:
     """Converts file parts to rows.
 
-    parts: by path of the file or copy that is read; step: converts records to rows, None to compute only positions.
+    parts: the parts by path of the file that is read, which is the file itself or a copy of the part.
+    step: converts records to rows of bronze; None to compute only the positions reached.
     """
 
     parts: Mapping[str, FilePart]
@@ -133,7 +136,10 @@ def _landed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def mark_of(content: bytes, end: int) -> str:
-    """Return the number of bytes before `end`, at most 512, and their digest, as `NUMBER:DIGEST`."""
+    """Return the mark of a position: number and digest of the last `MARK_BYTES` bytes before `end`, as `NUMBER:DIGEST`.
+
+    The number is smaller than `MARK_BYTES` if fewer bytes precede `end`.
+    """
     text = content[max(0, end - MARK_BYTES) : end]
     return f"{len(text)}:{blake2b(text, digest_size=16).hexdigest()}"
 
@@ -145,9 +151,10 @@ def matches_mark(content: bytes, end: int, mark: str) -> bool:
 
 
 def mark_end(place: FilePlace, length: int) -> int:
-    """Return the end of the bytes that the mark covers.
+    """Return the end of the bytes that a mark covers, as an offset in the file.
 
-    These are the bytes before the position, or the first 512 bytes in formats whose position is a number of events.
+    A mark covers the bytes before the position. In formats whose position is a number of events, it covers the first
+    512 bytes of the file. length: bytes of the file.
     """
     return place.position if place.form in ("", "lines") else min(MARK_BYTES, length)
 

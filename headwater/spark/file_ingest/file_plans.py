@@ -18,18 +18,18 @@ from headwater.spark.file_ingest.hadoop_files import HadoopFiles
 BATCH_FILES = 5_000
 BATCH_BYTES = 256 << 20
 PART_BYTES = 32 << 20
-"""Maximum size of one part of a file of lines, doubled until the part contains a complete line."""
+"""Maximum size in bytes of one part of a file of lines. It is doubled until the part contains a complete line."""
 
 SETTLED_S = 86_400.0
 """Seconds without a write after which the incomplete end of a file is ingested as it is."""
 
 LISTING_SETTINGS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "64"}
-"""Limit of the tasks that list folders. With Spark's default of 10,000, each file would get its own task."""
+"""Maximum number of tasks that list folders. With Spark's default of 10,000, each file would get its own task."""
 
 
 @dataclass(frozen=True)
 class _PendingFile:
-    """A file to read, and the position that was reached before."""
+    """A file to read. before: the position that earlier batches have reached. part_bytes: size of the next part."""
 
     file: str
     length: int
@@ -39,14 +39,21 @@ class _PendingFile:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file is read in parts. Only files of lines are; the first part shows whether it is one."""
+        """Whether the file is read in parts. This is possible only for files of lines.
+
+        A new file without the ending `.gz` counts as a file of lines until its first part has been read.
+        """
         is_of_lines = self.before.place.form == "lines" or (
             not self.before.place.form and not self.file.endswith(".gz")
         )
         return is_of_lines and self.length > PART_BYTES
 
     def part(self, first: int, settled_us: int) -> FilePart:
-        """Return the next part of the file. settled_us: a file that was last written earlier counts as complete."""
+        """Return the next part of the file.
+
+        first: sequence number of the part's first record. settled_us: a file that was last written before this time
+        counts as complete, so an incomplete event at its end is ingested.
+        """
         offset = self.before.place.position if self.is_cut else 0
         end = min(self.length, offset + self.part_bytes) if self.is_cut else self.length
         settled = self.modified_us < settled_us and end == self.length
@@ -54,10 +61,10 @@ class _PendingFile:
 
 
 def list_files(spark: SparkSession, place: str, since_us: int) -> DataFrame:
-    """List the files below a folder, at any depth: `file`, `length` in bytes, `modified_us`.
+    """List the files below a folder at any depth, with the columns `file` (path), `length` (bytes) and `modified_us`.
 
-    It omits empty, hidden and temporary files, and with `since_us` those that were last written before that time.
-    Raises WrongSetting if the folder cannot be listed.
+    Omits empty, hidden and temporary files. since_us: also omits files that were last written before this time, unless
+    it is 0. Raises WrongSetting if the folder cannot be listed.
     """
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
     if since_us:
@@ -77,10 +84,13 @@ def escape_path(path: str) -> str:
 
 
 class FilePlans:
-    """The batches of one ingest run: the files that were listed at its start, oldest first."""
+    """Divides the files that an ingest run listed at its start into batches, oldest files first.
+
+    files, bytes: number and total size of the listed files with new content.
+    """
 
     def __init__(self, listing: DataFrame, ledger: FileLedger, files: HadoopFiles):
-        """Find the files of a listing that have new content."""
+        """Find the files of a listing that have new content. listing: rows as `list_files` returns them."""
         self._hadoop = files
         self._settled_us = int((time.time() - SETTLED_S) * 1e6)
         self._found = _changed(listing, ledger.newest(), self._settled_us).persist()
@@ -90,7 +100,10 @@ class FilePlans:
         self.files, self.bytes = int(totals[0]), int(totals[1])
 
     def next(self, number: int, first: int) -> FileBatch | None:
-        """Return the next batch, whose sequence numbers begin at `first`, or None if all files are planned."""
+        """Return the next batch, or None if all files are planned.
+
+        number: number of the batch. first: sequence number of the batch's first record.
+        """
         self._fill()
         parts: list[FilePart] = []
         lengths, size = {}, 0
@@ -106,7 +119,10 @@ class FilePlans:
         return FileBatch(number, parts, lengths) if parts else None
 
     def requeue(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
-        """Plan the remaining content of a batch's files next. positions: the position reached in each file."""
+        """Put the files of a batch that have remaining content at the front of the queue.
+
+        positions: the position that the batch has reached in each file, by path.
+        """
         for part in batch.parts:
             state = positions.get(part.file)
             if state is not None and part.end < batch.lengths[part.file] and state.place.form != OTHER:
@@ -119,7 +135,7 @@ class FilePlans:
         self._found.unpersist()
 
     def _fill(self) -> None:
-        """Fill the queue with the files of one batch."""
+        """Fill the queue up to the maximum number of files in one batch."""
         room = BATCH_FILES - len(self._queue)
         if room > 0:
             since_us, file = F.lit(self._after[0]), F.lit(self._after[1])
@@ -130,7 +146,7 @@ class FilePlans:
                 self._queue.append(_PendingFile(row.file, row.length, row.modified_us, before))
 
     def _verified(self, file: _PendingFile) -> _PendingFile:
-        """Reset the position in a file if a different file now has its name."""
+        """Return the file with its position reset to the start if another file has replaced it since the last batch."""
         end = file.before.place.position
         if not (file.is_cut and end):
             return file
@@ -139,7 +155,11 @@ class FilePlans:
 
 
 def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
-    """Return the files of a listing with new content, and their entries in the ledger."""
+    """Return the files of a listing that have new content, with the position that the ledger records for each file.
+
+    newest: the newest entry of each file in the ledger. settled_us: files that were last written before this time and
+    have an incomplete event at the end are returned, too.
+    """
     now = listing.withColumnsRenamed({"length": "now_length", "modified_us": "now_us"})
     is_new = "batch IS NULL OR now_length != length OR now_us != modified_us OR end < length OR NOT taken"
     is_torn = f"NOT whole AND NOT settled AND now_us < {settled_us}"

@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 from headwater.common.failpoints import reach_failpoint
 
 _RENAMED = ("file", "hdfs")
-"""URI schemes whose rename is atomic and keeps the modification time. Elsewhere it may be a copy."""
+"""URI schemes of storage in which a rename is atomic and keeps the modification time. Elsewhere it may be a copy."""
 
 
 class HadoopFiles:
-    """Files of any storage that Spark can access, by their full paths."""
+    """Accesses single files of any storage that Spark can access. Methods take full paths or URIs."""
 
     def __init__(self, spark: SparkSession):
         context: Any = spark.sparkContext
@@ -27,7 +27,10 @@ class HadoopFiles:
         return bool(system.exists(place))
 
     def read(self, path: str, begin: int, end: int) -> bytes:
-        """Return the bytes from `begin` to `end` (exclusive), as far as the file exists and has so many."""
+        """Return the bytes of a file from `begin` to `end` (exclusive).
+
+        Returns fewer bytes if the file is shorter, and none if the file does not exist.
+        """
         try:
             place, system = self._at(path)
             file = system.open(place)
@@ -64,8 +67,11 @@ class HadoopFiles:
     def delete(self, path: str, length: int, modified_us: int) -> bool:
         """Delete a file unless it has changed since it was listed. Return whether it was deleted.
 
-        On a disk and on HDFS, the file is renamed and checked again before it is deleted, so a concurrent writer
-        creates a new file. If the process is killed in between, the content remains under a name `….deleting`.
+        On a disk and on HDFS, this method renames the file and checks it again before the deletion. A concurrent writer
+        then creates a new file under the old name. If the process is killed before the deletion, the content remains
+        in a file with a name that ends with `.deleting`.
+
+        length, modified_us: length in bytes and modification time of the file when it was listed.
         """
         place, system = self._at(path)
         if not self._is_still(system, place, length, modified_us):
@@ -102,7 +108,7 @@ class HadoopFiles:
 
 
 def _gone(error: Py4JJavaError) -> bool:
-    """Return false if the error is a missing file; otherwise raise it."""
+    """Return False if the error means that a file is missing. Raises any other error."""
     if "FileNotFound" not in str(error):
         raise error
     return False

@@ -1,6 +1,6 @@
-"""Move files that the Spark plugin wrote next to its table into the table.
+"""Move the events in files that the Spark plugin wrote next to its table into the table.
 
-The plugin writes such a file when its session stops, because a stopping context cannot commit to Delta.
+The plugin writes such a file when its session stops, because a stopping Spark context cannot commit to Delta.
 """
 
 from delta.tables import DeltaTable
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.spark.delta.storage_place import StoragePlace
 
 FOLDER = "_headwater"
-"""Folder of these files in the table's folder. The plugin's class `LakeFolder` uses the same name."""
+"""Name of the folder with these files in the table's folder. The plugin's class `LakeFolder` uses the same name."""
 
 _SUFFIX = ".ndjson"
 _BODY = ',"body":"'
@@ -20,16 +20,19 @@ _HEAD = ", ".join(f"{name} string" for name in (*_TEXTS, "received_at")) + ", he
 
 
 def leftover_batches(spark: SparkSession, table: str) -> list[str]:
-    """Return the ids of the batches in leftover files, one per file. table: path or URI of the plugin's table."""
+    """Return the ids of the batches in leftover files. Each file contains one batch.
+
+    table: path or URI of the plugin's table, which need not exist yet.
+    """
     names = StoragePlace(spark, f"{table}/{FOLDER}").names()
     return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not name.startswith("."))
 
 
 def commit_leftovers(spark: SparkSession, table: str) -> None:
-    """Move the leftover files of a table into it, each batch once, like the plugin's next flush.
+    """Append the batches in the leftover files to the plugin's table, each once, and delete the files.
 
-    The commit has the same Delta transaction id as a flush. If a session moves the same file at the same time, the
-    table still gets its rows only once.
+    The plugin's next flush does the same, with the same Delta transaction id. If it moves a file at the same time, the
+    table still gets the rows of this file only once. Creates the table if it does not exist.
     """
     place = StoragePlace(spark, f"{table}/{FOLDER}")
     for batch in leftover_batches(spark, table):
@@ -43,10 +46,10 @@ def commit_leftovers(spark: SparkSession, table: str) -> None:
 
 
 def _rows(lines: DataFrame) -> DataFrame:
-    """Convert lines to rows of the table, and ignore an incomplete line that a killed process left.
+    """Convert the lines of leftover files to rows of the table. Ignores incomplete lines that a killed process left.
 
-    The body is removed before the rest is parsed, because Spark's JSON parser rejects strings of more than 20 million
-    characters.
+    The body of a line is removed before the rest of the line is parsed, because Spark's JSON parser rejects strings of
+    more than 20 million characters.
     """
     whole = lines.where(F.col("value").endswith(_END) & F.col("value").contains(_BODY))
     tail = F.substring_index("value", _BODY, -1)  # base64 contains no quotes

@@ -17,9 +17,9 @@ _CHUNK = 512
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Convert batches of `RECORD` with posted bodies to batches with one event per row.
+    """Convert batches of `RECORD` with posted bodies to batches of `RECORD` with one event per row.
 
-    A body that cannot be read remains one row.
+    A body that cannot be read stays as it is, in one row.
     """
     for batch in batches:
         bodies = [list(texts_of(body)) for body in batch.column("body").to_pylist()]
@@ -31,7 +31,7 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def texts_of(body: bytes) -> Iterator[bytes]:
-    """Yield the events of one body. A damaged body is yielded as one event, which the ingest then rejects."""
+    """Yield the events of one body. Yields a damaged body as one event, which the ingest rejects later."""
     text = _inflated(body).strip()
     if text.startswith(b"["):
         try:

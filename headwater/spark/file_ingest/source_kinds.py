@@ -1,4 +1,4 @@
-"""The kinds of sources in storage and the function that ingests each. Commands and the notebook `Ingest` use it."""
+"""The kinds of sources in storage and the functions that ingest them, for commands and the notebook `Ingest`."""
 
 import re
 import time
@@ -27,17 +27,20 @@ from headwater.spark.log_ingest.bronze_writer import SparkBronze
 from headwater.spark.one_pass import hold_lake_lock
 
 BODY_COLUMNS = ("value", "body", "event")
-"""Default columns with the events, in this order, if a table has several columns of text or bytes."""
+"""Names of columns that may contain the events, in order of preference, if a table has several columns of text."""
 
 
 @dataclass(frozen=True)
 class Landing:
     """A source in storage to ingest.
 
-    place: folder, file or table that Spark can read; name: name of the log that its events get; kind: a key of `KINDS`,
-    None to detect it; column: the column with the events in a table of JSON; since_us: only files written at or after
-    this time; keep_s: delete ingested files that were last written so many seconds ago, None to keep them; claims:
-    folder or URI of large bodies.
+    place: path or URI of a folder, file or table that Spark can read.
+    name: name of the log that the events get in the lake.
+    kind: a key of `KINDS`, or None to detect the kind.
+    column: the column with the events in a table of JSON, or None to detect the column.
+    since_us: ingest only files that were written at or after this time; 0: all files.
+    keep_s: delete ingested files that were last written more than this many seconds ago; None: keep all files.
+    claims: folder or URI of large bodies, or None if the source has none.
     """
 
     place: str
@@ -57,9 +60,11 @@ def ingest_source(
 ) -> dict[str, Any]:
     """Ingest the new records of a source into bronze. Events that the lake already contains become duplicates.
 
-    on_progress: called with a line of text that reports the progress after each batch. Returns `log`, the counts of
-    this run and `records_in_lake`, the number of stored records of the log. Raises WrongSetting if the source does not
-    fit its options or the lake has no bronze, and Retry if the ingest fails or another one is running.
+    on_progress: called after each batch with a line of text about the progress.
+
+    Returns `log` (name of the log), the counts of this run, and `records_in_lake` (number of records of this log that
+    the lake contains). Raises WrongSetting if the options do not fit the source or the lake has no bronze. Raises Retry
+    if the ingest fails or another ingest is running.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]+", landing.name):
         raise WrongSetting(
@@ -85,7 +90,7 @@ def ingest_source(
 
 
 def _checked(spark: SparkSession, landing: Landing) -> str:
-    """Return the kind of a source. Raises WrongSetting if it does not fit the place or the options."""
+    """Return the kind of a source. Raises WrongSetting if the kind does not fit the place or the options."""
     kind = landing.kind or _found_kind(spark, landing.place)
     if kind not in KINDS:
         raise WrongSetting(f"Unknown format {kind!r}. Formats: {', '.join(KINDS)}.")
@@ -130,12 +135,15 @@ def _stream(
 
 
 def _has_leftovers(spark: SparkSession, place: str) -> bool:
-    """Return whether the plugin has left files. They may exist before the first flush creates the table."""
+    """Return whether the plugin has left files. Such files may exist even if the plugin has not created its table."""
     return bool(leftover_batches(spark, place))
 
 
 def _plugin(spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress) -> dict[str, Any]:
-    """Ingest the plugin's table after moving leftover files into it. `left` counts files that could not be moved."""
+    """Move leftover files into the plugin's table, then ingest the table.
+
+    Returns the counts of the stream, and as `left` the number of files that could not be moved.
+    """
     try:
         commit_leftovers(spark, landing.place)
     except (PySparkException, Py4JJavaError) as error:
@@ -173,8 +181,8 @@ KINDS: Mapping[str, Callable[[SparkSession, str, Landing, OnProgress], dict[str,
     "plugin": _plugin,
     "table": partial(_stream, _json_table),
 }
-"""Functions that ingest each kind of source.
+"""The function that ingests each kind of source, by name of the kind.
 
-ndjson: files of events in any supported format; capture: Event Hubs Capture; plugin: the Spark plugin's table; table: a
-Delta table with a column of JSON.
+ndjson: files of events in any supported format; capture: files of Event Hubs Capture; plugin: the Spark plugin's table;
+table: a Delta table with a column of JSON.
 """

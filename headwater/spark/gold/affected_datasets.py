@@ -1,8 +1,9 @@
 """Find the datasets whose answers a batch may change, and the candidates that decide the verdicts of rule 9.
 
-The verdicts of a dataset depend on the candidates that name it, and on the columns of all datasets in these.
-Candidates further away matter in two cases. Lineage that knows a dataset settles doubts about its name (rule 4.10).
-The search for readers continues through dropped or renamed datasets, and through jobs that lineage names (rule 4.12).
+The verdicts of a dataset depend on the candidates that name it, and on the columns of all datasets that these
+candidates name. Other candidates matter in two cases. Lineage that knows a dataset settles doubts about its name
+(rule 4.10). The search for readers continues through dropped or renamed datasets, and through jobs that lineage names
+(rule 4.12).
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -22,16 +23,19 @@ from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import DATASETS, EDGE_SETS, Table
 
 REPRESENTATIVE = ["representative_namespace", "representative_name"]
-"""The smallest of the names that symlinks and renames relate to a dataset. Their verdicts are computed together."""
+"""Columns with the smallest of the names that symlinks and renames relate to a dataset.
+
+The verdicts of datasets with the same representative are computed together.
+"""
 
 _NAME = ["namespace", "name"]
 _REPRESENTATIVES = Table(
     "representatives", {**dict.fromkeys((*_NAME, *REPRESENTATIVE), "string"), "follows": "boolean"}
 )
 OF_JOB = "\0job"
-"""The namespace of entries for jobs that lineage names or `jobs.yaml` retires.
+"""The namespace of entries for jobs that lineage names or that `jobs.yaml` retires.
 
-All candidates of such a job have the same entry, so they are found together.
+All candidates of such a job have the same entry, so a join by this entry finds all of them.
 """
 _JOBS = Table("jobs", dict.fromkeys((*_NAME, "job_namespace", "job_name"), "string"))
 
@@ -39,12 +43,14 @@ _NAMES = "ARRAY<ARRAY<STRING>>"
 
 
 class AnswerScope(NamedTuple):
-    """The datasets whose answers are computed, and the rows that decide them. A worker holds one bucket at a time.
+    """The datasets whose answers are computed, and the rows that decide these answers.
 
-    bucket: any value that groups datasets.
-    targets: (`REPRESENTATIVE`, `bucket`) of the datasets; names: their (`namespace`, `name`), None for all datasets.
+    A bucket groups datasets. A worker holds the rows of one bucket at a time.
+
+    targets: (`REPRESENTATIVE`, `bucket`) of the datasets whose answers are computed.
+    names: (`namespace`, `name`) of all names of the targets; None if the targets are all datasets.
     outputs: (`output_key`, `bucket`) of the candidates that decide the answers.
-    neighbors: (`REPRESENTATIVE`, `bucket`) of the datasets that these candidates name.
+    neighbors: (`REPRESENTATIVE`, `bucket`) of the targets and of all datasets that these candidates name.
     """
 
     targets: DataFrame
@@ -55,10 +61,12 @@ class AnswerScope(NamedTuple):
 
 @dataclass(frozen=True)
 class AffectedDatasets:
-    """Finds the datasets that a batch affects. representatives: as `NameResolver.representatives` returns them.
+    """Finds the datasets that a batch affects.
 
-    Every step is a join of distributed frames. The driver holds the names that symlinks and renames relate, as it does
-    for the whole pass, and one row for each job that lineage names.
+    Every step is a join of distributed frames. The driver holds only the names that symlinks and renames relate, and
+    one row for each job that lineage names.
+
+    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
     """
 
     folder: TableFolder
@@ -66,7 +74,7 @@ class AffectedDatasets:
     representatives: Mapping[Name, Name]
 
     def of_all(self) -> AnswerScope:
-        """Return all datasets, to build the table from scratch."""
+        """Return the scope of all datasets, to build a table of answers from scratch."""
         named, _ = self.named
         related = self.with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
         every = (
@@ -77,7 +85,7 @@ class AffectedDatasets:
         return self._scope(checkpoint(self.folder.coalesce_if_small(every).distinct()))._replace(names=None)
 
     def of_changes(self) -> AnswerScope | None:
-        """Return the datasets whose verdicts the batch may change; None if there are none."""
+        """Return the scope of the datasets whose verdicts the batch may change, or None if there are none."""
         if self.retires:
             return self.of_all()
         if self.affected is None:
@@ -85,7 +93,7 @@ class AffectedDatasets:
         return self._scope(with_new_ids(self.affected))
 
     def of_names(self, names: Iterable[Name]) -> DataFrame:
-        """Return the `REPRESENTATIVE` of each name."""
+        """Return the `REPRESENTATIVE` of each name, one row per name."""
         return self.with_representative(self._rows(names)).select(*REPRESENTATIVE)
 
     def representative_datasets(self) -> DataFrame:
@@ -99,9 +107,9 @@ class AffectedDatasets:
 
     @cached_property
     def affected(self) -> DataFrame | None:
-        """The changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`; None without any.
+        """The changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`.
 
-        They include the jobs that lineage names.
+        The rows include jobs that lineage names. None if the batch changes no dataset.
         """
         if self.changed is None:
             return None
@@ -109,9 +117,9 @@ class AffectedDatasets:
 
     @cached_property
     def changed(self) -> DataFrame | None:
-        """Return (`REPRESENTATIVE`, `has_new_columns`) of the datasets that change, None if none do.
+        """The datasets that the batch changes, as (`REPRESENTATIVE`, `has_new_columns`). None if there are none.
 
-        has_new_columns: the columns of the dataset itself may differ, not only the lineage that names it.
+        has_new_columns: the columns of the dataset may have changed, not only the lineage that names the dataset.
         """
         batch, found = self.batch, list[DataFrame]()
         names = {*batch.moved, *batch.ambiguity_changes}
@@ -134,7 +142,7 @@ class AffectedDatasets:
 
     @cached_property
     def retires(self) -> bool:
-        """Whether the batch reaches the time from which `jobs.yaml` retires a job."""
+        """Whether the newest event of this batch is the first at or after a time at which `jobs.yaml` retires a job."""
         before_us, now_us = self.batch.newest_before_us, self.batch.newest_us
         times = self.batch.rules.names.jobs.retired.values()
         return now_us is not None and any(before_us is None or before_us < at_us <= now_us for at_us in times)
@@ -152,7 +160,10 @@ class AffectedDatasets:
             yield self._listed_again(counted, after).withColumn("has_new_columns", F.lit(False))
 
     def _listed_again(self, counted: DataFrame, after: DataFrame) -> DataFrame:
-        """Return the datasets with columns that recurring lineage names again after a base list (rule 12.9)."""
+        """Return the datasets with columns that recurring lineage names again after a base list (rule 12.9).
+
+        counted: candidates of the batch, as rows of `COUNTED`. after: all open candidates after the batch.
+        """
         relisted = (
             counted.where("repeats_lineage AND fresh")
             .groupBy("output_key", "group_key")
@@ -171,7 +182,7 @@ class AffectedDatasets:
         return found.where("was_us <= base_us AND base_us < now_us").select(*REPRESENTATIVE).distinct()
 
     def _affected(self, named: DataFrame, changed: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
-        """Return the changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`."""
+        """Compute `affected`. named, aggregates: the two values of `named`. changed: the value of `changed`."""
         if not (aggregates["settles"] or aggregates["follows"] or self._changes_columns):
             return changed.select(*REPRESENTATIVE)
         reaches = f"(kind = '{SETTLES}' OR follows OR (kind = '{WRITTEN}' AND has_new_columns))"
@@ -211,7 +222,7 @@ class AffectedDatasets:
         return self.scope_of(targets)
 
     def scope_of(self, targets: DataFrame) -> AnswerScope:
-        """Return the rows that a worker needs for datasets. targets: (`REPRESENTATIVE`, `bucket`)."""
+        """Return the scope of the given datasets. targets: (`REPRESENTATIVE`, `bucket`) of the datasets."""
         named, aggregates = self.named
         outputs = (
             with_new_ids(named).join(with_new_ids(targets), REPRESENTATIVE).select("output_key", "bucket").distinct()
@@ -234,7 +245,11 @@ class AffectedDatasets:
         return self.folder.coalesce_if_small(own.unionByName(related.select(*_NAME))).distinct()
 
     def _followed(self, named: DataFrame, outputs: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
-        """Add the outputs that settle doubts, and those reached through dropped or renamed datasets and jobs."""
+        """Add outputs of two kinds to `outputs`, and return all.
+
+        The first kind settles doubts about names. The second kind is reached through dropped or renamed datasets, and
+        through jobs.
+        """
         if not (aggregates["settles"] or aggregates["follows"]):
             return outputs
         onward = f"follows OR kind = '{SETTLES}'"
@@ -269,10 +284,13 @@ class AffectedDatasets:
 
     @cached_property
     def named(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """The distinct (`output_key`, `REPRESENTATIVE`, `kind`, `follows`) that open candidates name.
+        """The datasets and jobs that open candidates name, and three facts about them.
 
-        follows: the search for readers continues through this dataset or job. The second value states whether some row
-        settles a doubt (`settles`), is to be followed (`follows`), and is of a job that lineage names (`jobs`).
+        The first value has the distinct rows (`output_key`, `REPRESENTATIVE`, `kind`, `follows`). follows: the search
+        for readers continues through this dataset or job. kind: see `candidate_rows.names_text`.
+
+        The second value states whether any row settles a doubt (`settles`), has `follows` set (`follows`), or is of a
+        job (`jobs`).
         """
         found = self._names_in(self.batch.state.read(EDGE_SETS))
         return checkpoint_with_aggregates(
@@ -283,7 +301,10 @@ class AffectedDatasets:
         )
 
     def _names_in(self, candidates: DataFrame, *, with_jobs: bool = True) -> DataFrame:
-        """Return the names in candidates, in the columns of `named`; with_jobs: also jobs that lineage names."""
+        """Return the datasets that candidates name, in the columns of `named`.
+
+        The result includes jobs that `jobs.yaml` retires. with_jobs: also include jobs that lineage names.
+        """
         of = candidates.select("output_key", F.explode(F.from_json("names", _NAMES)).alias("of"))
         every = of.selectExpr("output_key", "of[0] AS namespace", "of[1] AS name", "get(of, 2) AS kind")
         named = every.where(f"kind IS NULL OR kind <> '{JOB}'")
@@ -305,7 +326,10 @@ class AffectedDatasets:
 
     @cached_property
     def _jobs(self) -> Mapping[tuple[str, str], Name]:
-        """The keys of the jobs that lineage names (rules 4.12 and 4.13), by their name in events. Collects them."""
+        """The keys of the jobs that lineage names (rules 4.12 and 4.13), by the job's (namespace, name) in events.
+
+        The driver collects these jobs from the open candidates before and after the batch.
+        """
         every = self.batch.before.unionByName(self.batch.state.read(EDGE_SETS))
         every = every.where(F.col("names").contains(f'"{JOB}"')).select(F.from_json("names", _NAMES).alias("names"))
         of = every.select(F.explode("names").alias("of")).where(f"get(of, 2) = '{JOB}'").selectExpr("of[0]", "of[1]")
@@ -338,7 +362,7 @@ class AffectedDatasets:
         return self.folder.coalesce_if_small(self.folder.rows(_DATASETS, sorted({name.parts for name in names})))
 
     def _is_retired(self) -> str:
-        """Return the SQL condition for candidates of jobs that `jobs.yaml` retires, empty if it retires none."""
+        """Return the SQL condition for candidates of jobs that `jobs.yaml` retires, or "" if it retires no job."""
         jobs = self.batch.rules.names.jobs.retired
         terms = [
             f"(job_namespace = {_text(job.namespace)}" + (f" AND job_name = {_text(job.name)})" if job.name else ")")

@@ -1,4 +1,4 @@
-"""Compute answers about datasets in Python workers, and replace those in gold that changed."""
+"""Compute answers about datasets in Python workers, and replace the answers in gold that changed."""
 
 import json
 from functools import reduce
@@ -19,7 +19,10 @@ _DATASET = ["namespace", "dataset"]
 
 
 def computed_answers(affected: AffectedDatasets, scope: AnswerScope, step: Step, to: Table) -> DataFrame:
-    """Apply a step to the rows of a scope: (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket."""
+    """Apply a step to the rows of a scope and return a frame with the columns of the table `to`.
+
+    step: takes rows (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket, and yields rows of `to`.
+    """
     batch = affected.batch
     outputs = with_new_ids(scope.outputs)
     candidates = batch.state.lookup(EDGE_SETS, outputs, ["output_key"])
@@ -46,10 +49,12 @@ def computed_answers(affected: AffectedDatasets, scope: AnswerScope, step: Step,
 def replace_answers(
     gold: TableFolder, table: Table, batch: SilverBatch, answers: DataFrame, names: DataFrame | None
 ) -> bool:
-    """Replace the rows of datasets whose answers changed. Rewrites only their buckets; returns whether it did.
+    """Replace the rows of datasets whose answers changed, and return whether any rows were rewritten.
+
+    Rewrites only the buckets with changed answers, or all buckets if the batch changes their number.
 
     answers: rows of the table without `bucket` and `rules_hash`.
-    names: (`namespace`, `name`) of the datasets that the answers are about, None for all datasets.
+    names: (`namespace`, `name`) of the datasets that the answers are about; None if they are about all datasets.
     """
     fresh = _in_buckets(checkpoint(answers).withColumn("rules_hash", F.lit(batch.rules.rules_hash)), batch)
     stored = gold.read(table)
@@ -72,13 +77,16 @@ def replace_answers(
 
 
 def redistribute_answers(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
-    """Distribute all rows over the new number of buckets, if the batch changes it."""
+    """If the batch changes the number of buckets, distribute all rows of the table over the new buckets."""
     if batch.buckets_changed:
         gold.change(table, "true", lambda rows: by_bucket(gold, _in_buckets(rows, batch), "bucket"))
 
 
 def _changed(gold: TableFolder, table: Table, known: DataFrame, fresh: DataFrame, buckets: int) -> DataFrame:
-    """Return the datasets whose rows changed, with the bucket that contains them."""
+    """Return (`namespace`, `dataset`, `bucket`) of the datasets whose rows in `known` and `fresh` differ.
+
+    buckets: the number of buckets before the batch.
+    """
     columns = [name for name in table.columns if name not in ("bucket", "rules_hash")]
 
     def summed(rows: DataFrame, name: str) -> DataFrame:

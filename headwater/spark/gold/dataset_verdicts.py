@@ -19,18 +19,18 @@ from headwater.spark.silver.texts import key_of, text_of
 from headwater.tables import UNUSED_COLUMNS, Table, columns_without
 
 VERDICTS = Table("verdicts", columns_without(UNUSED_COLUMNS, "bucket", "rules_hash"))
-"""Rows of `unused_columns`."""
+"""Rows of `unused_columns` without `bucket` and `rules_hash`."""
 
 _Cells = Mapping[str, object]
 _IGNORED_COLUMNS = ("observed_since", "valid_from", "valid_to")
-"""Changes in these columns start no new period: the oldest evidence may leave the window within a period."""
+"""Columns whose changes start no new period. For example, the oldest evidence may leave the window within a period."""
 
 
 @dataclass(frozen=True)
 class DatasetVerdicts:
     """Computes the verdicts bucket by bucket, so that a worker holds the candidates of one bucket at a time.
 
-    representatives: as `NameResolver.representatives` returns them.
+    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
     newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
     """
 
@@ -42,9 +42,9 @@ class DatasetVerdicts:
     removed_before_us: int | None = None
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket; yield rows of `VERDICTS`.
+        """Convert rows (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket, to rows of `VERDICTS`.
 
-        is_target: the row only names a dataset whose verdicts are computed.
+        is_target: the row only contains the name of a dataset whose verdicts are computed.
         """
         for _, group in groupby(rows, key=itemgetter(0)):
             yield from self._of_bucket(group)
@@ -60,7 +60,10 @@ class DatasetVerdicts:
 
 
 def take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
-    """Yield the rows in the columns `CANDIDATE_COLUMNS`; add the datasets that other rows only name to `targets`."""
+    """Split the rows of one bucket (bucket, is_target, *`CANDIDATE_COLUMNS`) into candidates and targets.
+
+    Adds the datasets that rows with `is_target` name to `targets`. Yields the other rows in `CANDIDATE_COLUMNS`.
+    """
     for _, is_target, *cells in rows:
         if is_target:
             targets.add(Name(cells[_NAMESPACE], cells[_NAME]))
@@ -72,12 +75,15 @@ _NAMESPACE, _NAME = (CANDIDATE_COLUMNS.index(name) for name in ("dataset_namespa
 
 
 def verdict_rows(now: Snapshot, rules: UserRules, periods: WindowPeriods, dataset: Name) -> Iterator[Row]:
-    """Yield the verdicts of a dataset as rows of `VERDICTS`, column by column and in the order of their periods."""
+    """Yield the verdicts of a dataset as rows of `VERDICTS`, by column of the dataset and then by period."""
     return _Periods(now, rules, periods, dataset).rows()
 
 
 class _Periods:
-    """The verdicts of one dataset by end of the window: the newest event (None), then each time of a change."""
+    """Computes the verdicts of one dataset for windows with different ends.
+
+    The first window ends at the newest event (None). The others end at each time at which evidence leaves the window.
+    """
 
     def __init__(self, now: Snapshot, rules: UserRules, periods: WindowPeriods, dataset: Name):
         self._now, self._rules, self._periods, self._dataset = now, rules, periods, dataset
@@ -86,7 +92,7 @@ class _Periods:
         self._known: dict[int, Sequence[_Cells]] = {}
 
     def rows(self) -> Iterator[Row]:
-        """Yield rows of `VERDICTS`, column by column; a column whose verdict never changes has one row."""
+        """Yield rows of `VERDICTS`, column by column. A column with a verdict that never changes has one row."""
         found = list(self._between(0, len(self._ends) - 1))
         begins = [*(self._ends[index] for index, _ in found), None]
         for of_column in zip(*(cells for _, cells in found), strict=True):
@@ -97,10 +103,10 @@ class _Periods:
                 yield tuple(cells[name] for name in VERDICTS.columns)
 
     def _between(self, first: int, last: int) -> Iterator[tuple[int, Sequence[_Cells]]]:
-        """Yield (index in `_ends`, verdicts) for periods `first` to `last`; adjacent equal ones appear once.
+        """Yield (index in `_ends`, verdicts) for the windows from `first` to `last`, except if nothing has changed.
 
-        Time only removes evidence. If the verdicts at both ends are equal, all verdicts between them are equal, too. A
-        bisection therefore finds all changes.
+        Time only removes evidence. If the verdicts of two windows are equal, the verdicts of all windows between them
+        are equal, too. A bisection therefore finds all changes.
         """
         one, other = self._at(first), self._at(last)
         if list(map(_compared_cells, one)) == list(map(_compared_cells, other)):

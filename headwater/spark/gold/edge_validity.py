@@ -20,7 +20,7 @@ from headwater.tables import COLUMN_EDGES, Table, columns_without
 
 CANDIDATE, COLUMN, TABLE = "candidate", "column", "table"
 INFERRED_EDGE = "inferred"
-"""`origin` of edges that the rules infer from SQL. Other edges have their layer as origin: `observed` or `declared`."""
+"""`origin` of edges that the rules infer from SQL. The origin of other edges is their layer: observed or declared."""
 
 EDGE = Table(
     "edge",
@@ -32,16 +32,17 @@ EDGE = Table(
         "was": "string",
     },
 )
-"""Rows of `column_edges` or `table_edges` (`kind`) that are new, changed or removed (`gone`).
+"""Rows of `column_edges` or `table_edges` that are new, changed or removed (`gone`).
 
-was: the part that contained the row before, null for a new row.
+kind: COLUMN for rows of `column_edges`, TABLE for rows of `table_edges`.
+was: the part of the table that contained the row before the batch; null for a new row.
 """
 
 GROUPED = Table("grouped", {**COLUMNS, "kind": "string", "recompute": "boolean", "fresh": "boolean", "edge": "string"})
-"""A candidate (`kind` `candidate`), or a stored row of gold as JSON in `edge` (`kind` column or table).
+"""Rows of a group: candidates (`kind` CANDIDATE), and stored rows of gold as JSON in `edge` (`kind` COLUMN or TABLE).
 
-recompute: compute the history of the group again from all its candidates. fresh: gold does not include the candidate
-yet.
+recompute: compute the history of the group again from all candidates of the group.
+fresh: the candidate is new or changed, so the stored rows do not include it.
 """
 
 
@@ -71,12 +72,12 @@ class TableEdgeRow(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputHistory:
-    """Computes the edge rows of one group: one job, layer and output. rules: declare which steps mask."""
+    """Computes the edge rows of one group, which is one job, layer and output. rules: contain the masking rules."""
 
     rules: UserRules
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """Take all rows of one group in the columns `GROUPED`; yield rows of `EDGE`."""
+        """Convert all rows of one group, in the columns `GROUPED`, to the changed rows of the group as `EDGE`."""
         every = [_Grouped(*row) for row in rows]
         candidates = [row for row in every if row.kind == CANDIDATE]
         recompute = any(row.recompute for row in every)
@@ -132,7 +133,7 @@ _KINDS: dict[str, Callable[[OutputLineage], tuple[NamedTuple, ...]]] = {COLUMN: 
 
 
 class StoredEdge(Struct):
-    """A stored row of gold, with the columns that its history needs. Times are in microseconds.
+    """A stored row of gold, with the columns from which its `ValidityInterval` is built. Times are in microseconds.
 
     more_runs, again_us: number and last time of recurring runs since the row was written, from `edge_runs`.
     """
@@ -159,7 +160,7 @@ class StoredEdge(Struct):
     again_us: int = 0
 
     def interval(self, kind: str) -> ValidityInterval[NamedTuple]:
-        """Return the edge of the row with its period. kind: column or table."""
+        """Return the edge of the row with its period. kind: COLUMN or TABLE."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
         inferred = self.origin == INFERRED_EDGE
         edge: NamedTuple = TableEdgeRow(source, self.opaque, inferred)
@@ -173,7 +174,7 @@ class StoredEdge(Struct):
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes the rows of one group and one kind, column or table."""
+    """Builds the changed rows of one group and one kind (COLUMN or TABLE)."""
 
     kind: str
     group_key: str
@@ -184,7 +185,8 @@ class _Writer:
     ) -> Iterator[Row]:
         """Yield rows of `EDGE` that are new, changed or gone.
 
-        before: the stored rows. recompute: compute the history from all candidates; otherwise add the fresh ones to it.
+        candidates: each row with its candidate. before: the stored rows of the group.
+        recompute: compute the history from all candidates. Otherwise, add only fresh candidates to the stored history.
         """
         known = {row.edge_key: (row, row.interval(self.kind)) for row in before}
         if recompute:

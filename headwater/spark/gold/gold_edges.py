@@ -34,10 +34,10 @@ _RECURRING_COLUMNS = ("group_key", "runs AS more_runs", "unix_micros(last_seen) 
 
 
 def write_edges(silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch) -> None:
-    """Write the edges that a batch changes, count its recurring runs, and hide edges of ended generations.
+    """Write the edges that a batch changes, count the batch's recurring runs, and hide edges of ended generations.
 
-    If the new candidates of a group are its latest, they extend its history. Otherwise the history is computed again
-    from all its candidates.
+    If the new candidates of a group are later than its stored candidates, they extend the history of the group.
+    Otherwise, the history is computed again from all candidates of the group.
     """
     if batch.counted is not None and batch.changes_edges:
         edges = _edges(silver, gold, rules, batch, batch.counted.where("NOT repeats_lineage"))
@@ -57,7 +57,10 @@ def write_edges(silver: TableFolder, gold: TableFolder, rules: UserRules, batch:
 
 
 def _count_runs(rules: UserRules, batch: SilverBatch, changes: DataFrame) -> None:
-    """Count recurring runs in `edge_runs`. If the edges of a group change, their rows take over the count."""
+    """Add recurring runs to the counts in `edge_runs`.
+
+    If the edges of a group change, the batch adds the group's count to the rows of the edges and deletes the count.
+    """
     counted = F.col("repeats_lineage") & F.col("fresh")
     times = F.timestamp_micros(F.when(counted, F.col("time_us")))
     before = batch.state.lookup(EDGE_RUNS, changes, ["group_key"]).select(
@@ -87,9 +90,9 @@ def _count_runs(rules: UserRules, batch: SilverBatch, changes: DataFrame) -> Non
 def _edges(
     silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch, changes: DataFrame
 ) -> Mapping[str, tuple[DataFrame, str, Column]]:
-    """Return by kind the edges that are new, changed or gone, with the other arguments of `_write`.
+    """Return the edges that are new, changed or gone, by kind (COLUMN or TABLE). A kind without such edges is missing.
 
-    A kind without such edges has no entry.
+    The values are the last three arguments of `_write`: `edges`, `where` and `bucket`.
     """
     group = F.col("group_key").alias("group_key")  # a new column, which Spark cannot confuse with the one of `changes`
     bucket = bucket_of("dataset_namespace", "dataset_name", batch.buckets_before)
@@ -124,7 +127,7 @@ def _edges(
 
 
 def _bucket(buckets: int) -> Column:
-    """Return the bucket of an edge. Closed edges are all in bucket 0: batches mostly append them."""
+    """Return the bucket of an edge as a column. Closed edges are all in bucket 0: batches mostly append such edges."""
     return F.when(F.col("part") == OPEN, bucket_of("target_namespace", "target_dataset", buckets)).otherwise(F.lit(0))
 
 
@@ -135,10 +138,10 @@ def _redistribute(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
 
 
 def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket: Column) -> None:
-    """Replace edges among the rows that `where` selects.
+    """Replace or remove changed edges among the rows that `where` selects, and append new edges.
 
-    where: selects the open edges of changed buckets, and closed edges whose history changes. Other closed edges are
-    only appended. bucket: the bucket of a row after the batch.
+    edges: the new, changed and removed edges. where: SQL condition for the open edges of changed buckets, and for
+    closed edges that change. bucket: column with the bucket of a row after the batch.
     """
     fresh = edges.where("NOT gone").select(*table.columns)
 
@@ -152,7 +155,10 @@ def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket
 def _candidates(
     silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, recompute: bool
 ) -> DataFrame:
-    """Return the new and the open candidates of the groups. recompute: also the closed ones of groups to recompute."""
+    """Return the new and the open candidates of groups, in the columns `GROUPED`.
+
+    recompute: some groups have `recompute` set; also return the closed candidates of these groups.
+    """
     columns = [name for name in GROUPED.columns if name in EDGE_SETS.columns]
     known = changes.select("group_key", "run_key")
     found = changes.where("NOT gone").select(*columns, "fresh")
@@ -167,7 +173,11 @@ def _candidates(
 
 
 def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) -> DataFrame:
-    """Return the open rows of these groups in gold. If `recompute`, add the closed rows of groups to recompute."""
+    """Return the open rows of groups in gold, in the columns `GROUPED`.
+
+    edges: the rows of the table. recompute: some groups have `recompute` set; also return the closed rows of these
+    groups.
+    """
     found = edges.join(groups, "group_key") if recompute else edges.where("part = 'open'").join(groups, "group_key")
     found = found.where("part = 'open' OR recompute")
     micros = [F.unix_micros(name).alias(f"{name}_us") for name in _TIMES]
@@ -205,7 +215,10 @@ def generation_ends(generations: Generations) -> dict[Name, int]:
 
 
 def hide_ended_edges(gone: DataFrame, gold: TableFolder, table: Table) -> None:
-    """Set the end of edges whose source or target generation has ended (`gone`); open the other edges again."""
+    """Set the end of open edges whose source or target generation has ended, and remove the end of all others.
+
+    gone: the ended generations, with the time of the end (`at`).
+    """
     edges = gold.read(table).where("part = 'open'")
     for side in ("source", "target"):
         names = {"dataset_namespace": f"{side}_namespace", "dataset_name": f"{side}_dataset"}

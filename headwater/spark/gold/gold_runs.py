@@ -21,9 +21,9 @@ _JOB = ["job_namespace", "job_name"]
 
 
 def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -> bool:
-    """Write the health of the runs that a batch changes, and of runs that are lost by now. Returns whether any changed.
+    """Write the health of the runs that a batch changes, and of runs that have become LOST since the last batch.
 
-    batch: None if there are no new events.
+    Returns whether any run changed. batch: None if there are no new events.
     """
     lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
     due = F.expr("NOT ended") & lost
@@ -54,7 +54,7 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
 
 
 def _above(runs: DataFrame) -> DataFrame:
-    """Return the batch runs without an end, each with its parent and its root run."""
+    """Return (`run_key`, `above`) for batch runs without an end event: one row for the parent, one for the root run."""
     open_runs = runs.where("NOT ended AND processing = 'BATCH'")
     return open_runs.select("run_key", F.explode(F.array("parent_run", "execution")).alias("above")).where(
         "above <> run_key"
@@ -62,15 +62,16 @@ def _above(runs: DataFrame) -> DataFrame:
 
 
 def _below(stored: DataFrame, fresh: DataFrame) -> DataFrame:
-    """Return the stored runs without an end whose parent or root run is among the fresh ones."""
+    """Return the stored runs without an end event that have a parent or root run in `fresh`."""
     changed = fresh.select(F.col("run_key").alias("above"))
     return stored.join(_above(stored).join(changed, "above", "left_semi"), "run_key", "left_semi")
 
 
 def with_ended(rows: DataFrame, every: DataFrame) -> DataFrame:
-    """Set the state of runs without an end: `ENDED` if their parent or root run has ended (rule 1.9), else `RUNNING`.
+    """Set the state of runs without an end event, in the column `state`.
 
-    every: all runs after this batch.
+    The state is `ENDED` if the run's parent or root run has ended after the run's last event (rule 1.9), else
+    `RUNNING`. rows: the runs to change. every: all runs after this batch.
     """
     ends = every.where("ended").select(F.col("run_key").alias("above"), "ended_at")
     last = _above(rows).join(ends, "above").groupBy("run_key").agg(F.max("ended_at").alias("above_ended_at"))
@@ -122,9 +123,12 @@ def _duration_ms() -> Column:
 def _write_hours(
     gold: TableFolder, rules: UserRules, fresh: DataFrame, hours: Set[int], replaced: Sequence[str]
 ) -> None:
-    """Compute the statistics of hours that runs enter or leave. Call it before `_write_health` replaces the old hours.
+    """Compute the statistics of the hours to which changed runs belong, before or after the batch.
 
-    hours: the hours of `fresh`, in seconds since 1970. replaced: key prefixes of runs that were stored before.
+    Call this function before `_write_health`, which overwrites the previous hours of the runs.
+
+    fresh: the changed runs. hours: the hours of these runs, in seconds since 1970. replaced: prefixes of the keys of
+    runs that were stored before the batch.
     """
     stored = gold.read(RUN_HEALTH)
     if replaced:

@@ -1,4 +1,4 @@
-"""Write `masking_surface`: compute the connected parts that a batch may change, and rewrite buckets with changes."""
+"""Write `masking_surface`: compute the parts of lineage that a batch may change, and rewrite the changed buckets."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,9 @@ from headwater.tables import MASKING_SURFACE
 
 
 class _Note(msgspec.Struct):
-    """What the next batch must know about the table.
+    """The facts about `masking_surface` that the next batch needs.
 
-    is_sensitive: it contains rows that recurring runs may change; used_tags: as in `PartSurfaces`.
+    is_sensitive: the table contains rows that recurring runs may change. used_tags: as in `PartSurfaces`.
     """
 
     is_sensitive: bool
@@ -23,10 +23,13 @@ class _Note(msgspec.Struct):
 
 
 def write_surface(gold: TableFolder, affected: AffectedDatasets, before: Mapping[str, str]) -> Mapping[str, str]:
-    """Write the parts of the surface that the batch may change, or all of them if `before` is empty.
+    """Write the parts of the surface that the batch may change, or all parts if `before` is empty.
 
     A worker holds the candidates of one part, with 1.2 to 1.6 KB for each edge. Buckets in which no row changes are not
-    rewritten. Returns the note for the next batch; before: the note of the last one.
+    rewritten.
+
+    before: the notes of the last batch as JSON, by table name (`LayerPosition.answers`). Returns the notes for the next
+    batch in the same form.
     """
     batch, table = affected.batch, MASKING_SURFACE
     note = msgspec.json.decode(before[table.name], type=_Note) if before else None

@@ -1,4 +1,4 @@
-"""Decide which candidates the rules need after a batch. The needed ones are `open`, all others are `closed`."""
+"""Decide which candidates the rules need after a batch. Candidates that they need are `open`, others are `closed`."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,17 +32,19 @@ COUNTED = Table(
 )
 """Candidates that are new or changed (`fresh`), or that move between `open` and `closed`.
 
-part, was: the part after and before the batch. recompute: the history of the group must be computed again.
-repeats_lineage: the batch only repeats the lineage of the group. previous_chars: length of the text if the candidate
-was open before, else 0.
+part: `open` or `closed` after the batch. was: the same before the batch; null for a new candidate.
+recompute: the history of the candidate's group must be computed again.
+repeats_lineage: the batch only repeats the current lineage of the candidate's group.
+previous_chars: length of `content` before the batch if the candidate was open then, else 0.
 """
 
 
 def count(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFrame:
-    """Compare new candidates with stored ones. Returns rows of `COUNTED`.
+    """Compare changed candidates with stored candidates. Returns rows of `COUNTED`.
 
-    stored: stored candidates with their `part`: all open ones of the outputs that change, and the closed ones of
-    executions with new candidates and of outputs that lose a candidate.
+    stored: stored candidates with their `part`. They must include all open candidates of the outputs in `changes`, and
+    the closed candidates of executions with changes and of outputs that lose a candidate.
+    changes: new, changed and removed candidates, in the columns `CANDIDATE`.
     """
     old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*_COLUMNS)
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
@@ -61,7 +63,7 @@ _Key = tuple[str, str]
 
 
 def counted(rows: Sequence[Row]) -> Iterator[Row]:
-    """Take all rows of one output in the columns `_COLUMNS`; yield rows of `COUNTED`."""
+    """Convert all rows of one output, in the columns `_COLUMNS`, to rows of `COUNTED`."""
     every = [_GroupedRow(*row) for row in rows]
     before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
     changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
@@ -100,7 +102,10 @@ def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
 
 
 def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the groups whose history must be computed again: a candidate is replaced, removed, or not the newest."""
+    """Return the keys of groups in which a candidate is replaced, removed or not the newest.
+
+    The history of these groups must be computed again. before, changes: by (`group_key`, `run_key`).
+    """
     newest: dict[str, int] = {}
     closed_groups = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
     for row in before.values():
@@ -115,10 +120,10 @@ def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _G
 
 
 def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the groups in which runs only repeat the current lineage, so that no edge changes.
+    """Return the keys of groups in which the changed runs only repeat the current lineage, so that no edge changes.
 
-    Returns none if the output has opaque or declared candidates or several generations: there, whether a candidate
-    counts depends on the others.
+    Returns none if the output has opaque or declared candidates, or several generations. For such outputs, other
+    candidates decide whether a candidate counts.
     """
     standing = [row for row in before.values() if row.part == OPEN]
     rows = [*standing, *changes.values()]
@@ -131,7 +136,7 @@ def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _Grou
 
 
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
-    """Return the rows of each group's newest execution. A repetition does not affect the earlier ones."""
+    """Return the rows of each group's newest execution. A repetition does not affect earlier executions."""
     newest: dict[str, _GroupedRow] = {}
     for row in sorted(rows, key=lambda row: candidate_order_key(row.candidate(None))):
         newest[row.group_key] = row

@@ -15,17 +15,17 @@ COMPARISON = f"event_kind = 'JOB' AND job_namespace = '{NAMESPACE}' AND startswi
 """SQL condition for events that contain a comparison."""
 
 _KINDS = ("never_ended", "committed_nothing", "no_datasets")
-"""Kinds of findings about a run, the worst first. Not `commit_without_run`: it is unknown which run made the commit."""
+"""Kinds of findings about a run, the worst first. `commit_without_run` is omitted, because its run is unknown."""
 
 
 _CHANGED = Table("changed_findings", {**FINDINGS.columns, "gone": "boolean"})
 
 
 def found_of_runs(silver: TableFolder, state: State, *, has_comparison: bool) -> Mapping[str, str]:
-    """Return the kind of the worst finding of each run, by run key. Writes changes to the state.
+    """Return the kind of the worst finding of each run, by run key.
 
-    has_comparison: the batch contains a comparison, so the findings come from the facets, which takes two Spark jobs.
-    Otherwise they come from the state.
+    has_comparison: the batch contains a comparison. In this case, the function reads the findings from the facets with
+    two Spark jobs, and writes the changes to the state. Otherwise, it reads the findings from the state.
     """
     if not has_comparison:
         return {row.run_key: row.finding for row in state.collect("finding")}
@@ -38,7 +38,10 @@ def found_of_runs(silver: TableFolder, state: State, *, has_comparison: bool) ->
 
 
 def finding_of(run_key: str, findings: Mapping[str, str]) -> Column:
-    """Return the finding of the run in the column `run_key`, null if there is none."""
+    """Return a column with the finding of each run, null if there is none.
+
+    run_key: name of the column with the run key. findings: kind of the worst finding by run key.
+    """
     found = F.lit(None).cast("string")
     for kind in _KINDS:
         found = F.when(F.col(run_key).isin([run for run in findings if findings[run] == kind]), kind).otherwise(found)
@@ -46,7 +49,7 @@ def finding_of(run_key: str, findings: Mapping[str, str]) -> Column:
 
 
 def _found_now(state: State) -> dict[str, str]:
-    """Read the findings from the newest facets. Skips malformed ones."""
+    """Return the kind of the worst finding of each run by run key, from the newest facets. Skips malformed findings."""
     of_ours = f"entity = 'job' AND facet = '{FACET}' AND namespace = '{NAMESPACE}' AND startswith(name, '{PREFIX}')"
     found: dict[str, str] = {}
     for row in state.read(FACETS).where(of_ours).select("value").collect():

@@ -1,4 +1,4 @@
-"""Build the current graph from open candidates: all of them, or those that a question needs."""
+"""Build the current graph from open candidates: from all of them, or only from those that a question needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -24,7 +24,7 @@ from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.texts import CachedDecoder, read_output_lineage, read_reported
 
 CANDIDATE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "base_us")
-"""Columns of candidates and datasets. Rows of datasets have no `output_key` and come first."""
+"""Columns of rows about candidates and datasets. Rows about datasets have no `output_key` and come first."""
 
 read_tags = CachedDecoder(list[str])
 read_facet = CachedDecoder(list[Tag])
@@ -48,7 +48,7 @@ class SnapshotOfRows(CandidateSnapshot):
         rows: Iterable[Row] = (),
         partitioned_names: Set[Name] = frozenset(),
     ):
-        """Take rows like `add_rows`. partitioned_names: names of datasets that are known to have partitions."""
+        """Add rows as `add_rows` does. partitioned_names: names of datasets that are known to have partitions."""
         super().__init__(naming, partial(apply_masking_rules, rules), rules)
         self._partitioned_names = partitioned_names
         self._declared_as_retired = rules.names.jobs.retired
@@ -94,7 +94,7 @@ class SnapshotOfRows(CandidateSnapshot):
 
 
 class _FoundRelations:
-    """The reports of related runs, as silver stores them; see `edge_sets.RelatedRuns`."""
+    """The reports of related runs that silver stores with candidates (`kin`). Implements `edge_sets.RelatedRuns`."""
 
     def __init__(self, rows: Iterable[CandidateRow]):
         self._reports = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}

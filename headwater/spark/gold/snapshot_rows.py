@@ -15,13 +15,13 @@ ORDER = (
     "layer", "job_namespace", "job_name", "dataset_namespace", "dataset_name", "generation", "time_us", "tie",
     "run_key",
 )  # fmt: skip
-"""Order of the candidates of one output, and of datasets. It makes the choice between equally good answers stable."""
+"""Sort order of the candidates of one output, and of datasets. It makes the choice between equal answers stable."""
 
 
 def snapshot_rows(side: DataFrame, *more: str) -> DataFrame:
-    """Return candidates or datasets in the columns `CANDIDATE_COLUMNS` and `more`; missing columns are null.
+    """Return rows about candidates or datasets in the columns `more` and `CANDIDATE_COLUMNS`; missing columns are null.
 
-    Also accepts tables of a release without dataset generations: notebooks read them until the upgrade is complete.
+    Also accepts rows from a release without dataset generations, which notebooks read until an upgrade is complete.
     """
     types = {field.name: field.dataType for field in spark_schema(_INPUT)}
     first = {"generation": F.expr("coalesce(generation, '')")} if "generation" in side.columns else {}
@@ -36,6 +36,6 @@ def snapshot_rows(side: DataFrame, *more: str) -> DataFrame:
 
 
 def sorted_rows(candidates: DataFrame, datasets: DataFrame) -> DataFrame:
-    """Return edge sets and datasets in one sorted partition, datasets first."""
+    """Return candidates and datasets as rows in `CANDIDATE_COLUMNS`, in one sorted partition with datasets first."""
     rows = snapshot_rows(candidates).unionByName(snapshot_rows(datasets))
     return rows.coalesce(1).sortWithinPartitions(F.asc_nulls_first("output_key"), *ORDER)

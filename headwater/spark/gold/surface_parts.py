@@ -1,8 +1,8 @@
 """Find the connected parts of the masking surface that a batch may change, and the candidates that decide them.
 
-A part consists of datasets that tags reach over the datasets that open candidates name. Which columns are on the
-surface follows from the candidates that name the datasets of the part. In random worlds, the surfaces of parts equal
-the surface of the whole graph (`tests/spark/test_surface_parts.py`).
+A part contains tagged datasets and all datasets that open candidates connect with them. The candidates that name the
+datasets of a part decide which columns of these datasets are on the surface. A test with random lineage shows that the
+surfaces of all parts together equal the surface of the whole graph (`tests/spark/test_surface_parts.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ class SurfaceParts:
     is_sensitive: bool
 
     def of_all(self) -> AnswerScope:
-        """Return all parts."""
+        """Return the scope of all parts."""
         seeds = with_new_ids(self._roots)
         if self._names_jobs:
             is_any = with_new_ids(self._roots).limit(1).select(F.lit(1).alias("any"))
@@ -61,7 +61,7 @@ class SurfaceParts:
         return self._scope(seeds, None)._replace(names=None)
 
     def of_changes(self) -> AnswerScope | None:
-        """Return the parts with datasets that the batch may change; None if there are none."""
+        """Return the scope of the parts with datasets that the batch may change, or None if there are none."""
         changes = list(self._changes())
         if not changes:
             return None
@@ -80,9 +80,9 @@ class SurfaceParts:
 
     @cached_property
     def used_tags(self) -> frozenset[str]:
-        """The tags on datasets that lineage mentions, if lineage names jobs as sources (rule 8.2 g); else empty.
+        """The tags of datasets that lineage names, if lineage also names jobs as sources (rule 8.2 g); else empty.
 
-        Collects one row for each tag.
+        The driver collects one row for each tag.
         """
         if not self._names_jobs:
             return frozenset()
@@ -101,7 +101,7 @@ class SurfaceParts:
     # Changes
 
     def _changes(self) -> Iterator[DataFrame]:
-        """Yield the datasets whose rows may change, and those that the rows mention, as `REPRESENTATIVE`."""
+        """Yield the datasets whose rows the batch may change, and the datasets in these rows, as `REPRESENTATIVE`."""
         batch = self.affected.batch
         if self.affected.affected is not None and self.affected.changed is not None:
             yield with_new_ids(self.affected.affected).select(*REPRESENTATIVE)
@@ -116,7 +116,7 @@ class SurfaceParts:
 
     @cached_property
     def recurring(self) -> DataFrame | None:
-        """The datasets with rows that recurring runs of the batch may change, as `REPRESENTATIVE`; None without any."""
+        """The datasets with rows that recurring runs of the batch may change, as `REPRESENTATIVE`, or None."""
         batch = self.affected.batch
         if not self.is_sensitive or batch.counted is None or not batch.repeats_lineage:
             return None
@@ -145,7 +145,7 @@ class SurfaceParts:
 
     @cached_property
     def _tagged(self) -> DataFrame:
-        """The tags of datasets: (`REPRESENTATIVE`, `tag`). They may include tags that do not hold for any column."""
+        """The tags of datasets, as (`REPRESENTATIVE`, `tag`). Some of these tags may apply to no column."""
         rules, folder = self.affected.batch.rules, self.affected.folder
         columns = {"namespace": "dataset_namespace", "name": "dataset_name"}
         rows = self.affected.representative_datasets().select(
@@ -168,11 +168,13 @@ class SurfaceParts:
         return self.affected.scope_of(parts.withColumnRenamed("part", "bucket"))
 
     def _parts(self, seeds: DataFrame, boundary: DataFrame | None) -> DataFrame:
-        """Return (`REPRESENTATIVE`, `part`) of the datasets that are connected with seeds.
+        """Return (`REPRESENTATIVE`, `part`) of the datasets that are connected with the datasets in `seeds`.
 
-        Each step goes from the datasets that the last one changed to what is written from them, and to the sources that
-        are in `boundary`. The part is the smallest dataset that is connected, so the number of steps is at most the
-        distance between the farthest datasets of a part.
+        A part is named after its smallest dataset. Each step starts at the datasets that the previous step added or
+        moved to another part. It goes to datasets that are written from them, and to connected datasets in `boundary`.
+        The number of steps is at most the distance between the farthest datasets of a part.
+
+        boundary: further datasets that belong to a part if they are connected, as `REPRESENTATIVE`; None: no others.
         """
         folder = self.affected.folder
         own = F.concat_ws("\0", *REPRESENTATIVE).alias("part")
@@ -211,7 +213,10 @@ class SurfaceParts:
 
 
 class _Tags:
-    """Returns the tags of rows of datasets. A rule may fit any name and column of the datasets that names relate."""
+    """Converts rows about datasets to rows of `_TAGGED`.
+
+    A user rule may match any column, and any of the names that symlinks and renames relate to a dataset.
+    """
 
     def __init__(self, rules: UserRules, representatives: Mapping[Name, Name]):
         self._rules = rules

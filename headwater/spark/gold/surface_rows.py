@@ -20,7 +20,7 @@ from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.tables import MASKING_SURFACE, Table, columns_without
 
 SURFACES = Table("surfaces", columns_without(MASKING_SURFACE, "bucket", "rules_hash"))
-"""Rows of `masking_surface`."""
+"""Rows of `masking_surface` without `bucket` and `rules_hash`."""
 
 SURFACED = [name for name in SURFACES.columns if name not in ("tag", "valid_from", "valid_to")]
 """The columns of `surfaced_rows`."""
@@ -30,8 +30,8 @@ SURFACED = [name for name in SURFACES.columns if name not in ("tag", "valid_from
 class PartSurfaces:
     """Computes the surfaces part by part, so that a worker holds the candidates of one part at a time.
 
-    representatives: as `NameResolver.representatives` returns them.
-    used_tags: the tags on datasets that lineage mentions, for lineage that names jobs as sources (rule 8.2 g).
+    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
+    used_tags: the tags of datasets that lineage names anywhere, for lineage that names jobs as sources (rule 8.2 g).
     newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
     """
 
@@ -44,9 +44,9 @@ class PartSurfaces:
     used_tags: frozenset[str] = frozenset()
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (part, is_target, *`CANDIDATE_COLUMNS`), sorted by part; yield rows of `SURFACES`.
+        """Convert rows (part, is_target, *`CANDIDATE_COLUMNS`), sorted by part, to rows of `SURFACES`.
 
-        is_target: the row only names a dataset of the part.
+        is_target: the row only contains the name of a dataset of the part.
         """
         for _, group in groupby(rows, key=itemgetter(0)):
             yield from self._of_part(group)
@@ -72,7 +72,10 @@ def surface_rows(now: CandidateSnapshot, rules: UserRules, used_tags: Set[str] =
 
 
 class _Periods:
-    """The surface of one tag by end of the window: the newest event (None), then each time of a change."""
+    """Computes the surface of one tag for windows with different ends.
+
+    The first window ends at the newest event (None). The others end at each time at which the surface may change.
+    """
 
     def __init__(self, now: CandidateSnapshot, rules: UserRules, tag: str, *, tagged_elsewhere: bool):
         self._now, self._rules, self._tag = now, rules, tag
@@ -85,7 +88,7 @@ class _Periods:
         self._ends += sorted(_ends(now, rules, found))
 
     def rows(self) -> Iterator[Row]:
-        """Yield rows of `SURFACES`; a row that never changes has no start and no end."""
+        """Yield rows of `SURFACES`. A row that never changes has neither `valid_from` nor `valid_to`."""
         found = list(self._between(0, len(self._ends) - 1))
         begins = [*(self._ends[index] for index, _ in found), None]
         for place, (_, rows) in enumerate(found):
@@ -95,10 +98,10 @@ class _Periods:
                 yield (self._tag, *each.row, begins[place], begins[last])
 
     def _between(self, first: int, last: int) -> Iterator[tuple[int, Set["_NumberedRow"]]]:
-        """Yield (index in `_ends`, rows) for periods `first` to `last`; adjacent equal ones appear once.
+        """Yield (index in `_ends`, rows) for the windows from `first` to `last`, except if nothing has changed.
 
-        Time only removes attempts and rows of earlier writes. If the surfaces at both ends are equal, all surfaces
-        between them are equal, too. A bisection therefore finds all changes.
+        Time only removes attempts and rows of earlier writes. If the surfaces of two windows are equal, the surfaces of
+        all windows between them are equal, too. A bisection therefore finds all changes.
         """
         one, other = self._at(first), self._at(last)
         if one == other:
@@ -125,7 +128,7 @@ class _Periods:
 
 
 class _NumberedRow(NamedTuple):
-    """A row and its number among equal rows: two generations of a dataset may have equal rows."""
+    """A row and its number among equal rows, because two generations of a dataset may have equal rows."""
 
     row: Row
     number: int
@@ -141,9 +144,10 @@ def _numbered(rows: Iterable[Row]) -> Set[_NumberedRow]:
 
 
 def _ends(now: Snapshot, rules: UserRules, found: FoundSurface) -> set[int]:
-    """Return the times (us) after the newest event at which an attempt leaves the window or rows of a write are gone.
+    """Return the times (us) after the newest event at which the surface may change.
 
-    found: the surface at the newest event.
+    At these times, an attempt leaves the window, or the retention time of written rows ends. found: the surface at the
+    newest event.
     """
     newest_us, length_us, graph = now.newest_event_us(), now.default_window().length_us, now.graph
     if newest_us is None:

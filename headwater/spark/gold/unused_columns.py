@@ -10,8 +10,8 @@ from headwater.tables import UNUSED_COLUMNS
 def write_unused(gold: TableFolder, affected: AffectedDatasets, *, recompute_all: bool) -> None:
     """Write the verdicts of the datasets that the batch affects, or of all datasets (`recompute_all`).
 
-    A worker holds the candidates of one bucket, with 1.2 to 1.6 KB for each edge: those that name its datasets, and
-    those that these lead to (`affected_datasets`). Buckets in which no verdict changes are not rewritten.
+    A worker holds the candidates that decide the verdicts of one bucket (`affected_datasets`), with 1.2 to 1.6 KB for
+    each edge. Buckets in which no verdict changes are not rewritten.
     """
     batch = affected.batch
     scope = affected.of_all() if recompute_all else affected.of_changes()

@@ -16,18 +16,18 @@ from headwater.tables import DUPLICATES, EVENTS, HASHED, REJECTED, Table, stored
 
 MAX_HASHES = 500_000
 Tables = Mapping[str, Collection[str]]
-"""Names of the tables for which a batch has rows, with the hashes of these rows if the table contains facets."""
+"""Names of the tables for which a batch has rows, with the hashes of these rows if the table is in `HASHED`."""
 
 _PLACE = ["place", "number"]
 _PLACE_TYPES = "place string, number long"
 
 RowsBy = Callable[[BronzeRows], DataFrame]
-"""Returns the rows of a batch, converted and persisted, with the columns of `ROWS`. It may add more columns."""
+"""Returns the converted and persisted rows of a batch, with the columns of `ROWS` and possibly more columns."""
 
 Stored = Callable[[int], DataFrame]
-"""Returns `place` and `event_id` of the stored events that make a new event a duplicate.
+"""Returns `place` and `event_id` of the stored events with which new events are compared to find duplicates.
 
-Its argument is the receipt time of the oldest new record (us).
+The argument is the receipt time of the oldest new record (us).
 """
 
 
@@ -35,7 +35,8 @@ Its argument is the receipt time of the oldest new record (us).
 class Range:
     """The records of one partition in a batch.
 
-    first, last: sequence numbers; received_us: receipt time of the oldest record (us); claims: keys of large bodies.
+    first, last: the lowest and the highest sequence number. received_us: receipt time of the oldest record (us).
+    claims: keys of the large bodies to which records refer.
     """
 
     first: int
@@ -45,7 +46,7 @@ class Range:
 
 
 def ranges_of(records: DataFrame) -> dict[str, Range]:
-    """Return the range of each partition in a batch of `RECORDS`, which needs no `claim`."""
+    """Return the range of each partition in a batch. records: columns of `RECORDS`; `claim` may be missing."""
     found = records.groupBy("partition").agg(
         F.min("sequence").alias("first"),
         F.max("sequence").alias("last"),
@@ -77,9 +78,9 @@ class Ingest:
     def ingest(
         self, records: DataFrame, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
     ) -> None:
-        """Commit the new records of a batch like `ingest_rows`.
+        """Convert the new records of a batch and commit them as `ingest_rows` does.
 
-        records: `RECORDS` without `claim`, which Spark reads.
+        records: columns of `RECORDS` without `claim`. This method reads the large bodies with Spark.
         """
 
         def rows_by(step: BronzeRows) -> DataFrame:
@@ -96,9 +97,14 @@ class Ingest:
 
         The commit of table `events` comes last, because its transactions are the watermarks of the partitions.
 
-        rows_by: called only if there are new records; heads: returns the first sequence number that the log has of each
-        partition, and omits partitions whose sequence numbers may have gaps. Raises LogUnavailable if the log deleted
-        records during the read, and LakeUnavailable if another process commits to bronze.
+        rows_by: converts the records; called only if there are new records.
+        ranges: the records of the batch, by partition.
+        heads: returns the oldest sequence number that the log still has of each partition. Partitions in which sequence
+        numbers may have gaps are missing.
+        stored: returns the stored events with which new events are compared to find duplicates.
+
+        Raises LogUnavailable if the log deleted records during the read, and LakeUnavailable if another process commits
+        to bronze.
         """
         marks = self._bronze.watermarks([self.source(name) for name in ranges])
         new = {source: mark for source, mark in marks.items() if ranges[source.partition].last > mark}
@@ -128,7 +134,7 @@ class Ingest:
         return True
 
     def _broadcast_hashes(self) -> Any:
-        """Broadcast the keys of the facets whose rows are stored."""
+        """Broadcast the keys (`stored_key`) of the contents that bronze has stored."""
         if self._hashes is None:
             self._hashes = self._bronze.hashes(MAX_HASHES)
         return self._spark.sparkContext.broadcast(frozenset(self._hashes))
@@ -149,13 +155,13 @@ class Ingest:
         self._bronze.append(EVENTS, new_events, marks.watermarks, marks.last)
 
     def _append(self, table: Table, rows: DataFrame, marks: "_BatchTransactions") -> None:
-        """Append rows without those that an interrupted attempt has already appended."""
+        """Append rows of a table, except rows that an interrupted attempt has already appended."""
         if present := marks.attempt.rows[table.name]:
             rows = rows.join(F.broadcast(self._spark.createDataFrame(present, _PLACE_TYPES)), _PLACE, "left_anti")
         self._bronze.append(table, rows, marks.attempt.marks[table.name], marks.last)
 
     def _commit_contents(self, rows: DataFrame, tables: Tables) -> None:
-        """Append new facets. They count as stored only after their commit."""
+        """Append new contents to the tables in `HASHED`. A content counts as stored only after its commit."""
         for table, column in HASHED:
             if hashes := tables.get(table.name):
                 self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates(_key(table, column)))
@@ -168,7 +174,11 @@ class Ingest:
 
 @dataclass(frozen=True)
 class _BatchTransactions:
-    """Transactions of a batch: before it, after it, and the rows that an interrupted attempt has stored."""
+    """Transactions of a batch.
+
+    watermarks: the last stored sequence number of each partition before the batch. last: the same after the batch.
+    attempt: rows of the batch that an interrupted attempt has stored.
+    """
 
     watermarks: Mapping[Source, int]
     last: Mapping[Source, int]
@@ -176,7 +186,7 @@ class _BatchTransactions:
 
 
 def _tables(rows: DataFrame) -> Tables:
-    """Compute the rows and return the tables that have any, with the hashes of their facets."""
+    """Compute the rows of a batch. Return the tables with rows, and the hashes of contents in these rows."""
     content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in HASHED))
     found = rows.where("table IS NOT NULL").groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
     return {row.table: row.hashes for row in found}
@@ -188,7 +198,11 @@ def _stored_sequences(attempt: PartialAttempt, partition: str) -> frozenset[int]
 
 
 def _check_retained(before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[Source, int]) -> None:
-    """Raise LogUnavailable if the log deleted records of the batch during the read, so they do not count as a gap."""
+    """Raise LogUnavailable if the log deleted records of the batch during the read.
+
+    Without this check, the deleted records would be recorded as a gap. before, after: the oldest sequence number of
+    each partition before and after the read. marks: the watermark of each partition.
+    """
     for source, mark in marks.items():
         if after.get(source.partition, 0) > max(before.get(source.partition, 0), mark + 1):
             raise LogUnavailable(
@@ -206,7 +220,7 @@ def _of_table(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def _repeats(events: DataFrame, stored: DataFrame) -> DataFrame:
-    """Return `place` and `number` of the events that the lake or an earlier record of the batch already contains."""
+    """Return `place` and `number` of events that repeat a stored event or an earlier event of the batch."""
     first = Window.partitionBy("place", "event_id").orderBy("number")
     turns = events.select(*_PLACE, "event_id", F.row_number().over(first).alias("turn"))
     known = stored.distinct().withColumn("known", F.lit(True))

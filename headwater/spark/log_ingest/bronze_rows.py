@@ -26,7 +26,11 @@ from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import BRONZE, Table
 
 RECORDS = "partition string, sequence long, received_us long, kind int, http binary, body binary, claim binary"
-"""Columns of a source's records. `claim`: the large body that `body` refers to by its key, null if it is missing."""
+"""Columns of a source's records.
+
+kind: a value of `RecordKind`. If it is 1, `body` contains the key of a large body. claim: this large body, or null if
+the body is missing or `kind` is not 1.
+"""
 
 ROWS = StructType(
     [
@@ -36,9 +40,10 @@ ROWS = StructType(
         *(StructField(table.name, spark_schema(table)) for table in BRONZE),
     ]
 )
-"""Schema of converted rows. The column with the name in `table` contains the row; those of other tables are null.
+"""Schema of converted rows. Each row belongs to the table that `table` names.
 
-place: the partition of the log; number: the sequence number of the record that the row comes from.
+The column with the name of this table contains the row; the columns of other tables are null.
+place: the partition of the log. number: the sequence number of the record from which the row was converted.
 """
 
 ARROW_ROWS = pa.schema(
@@ -59,8 +64,9 @@ _KINDS = {kind.value: kind for kind in RecordKind}
 class PartitionPosition:
     """The position of a partition before a batch.
 
-    watermark: newest sequence number in the lake; head: oldest sequence number that the log still has, None if
-    sequence numbers may have gaps; decided: see `ParserContext`.
+    watermark: newest sequence number that the lake has stored. head: oldest sequence number that the log still has, or
+    None if sequence numbers may have gaps. decided: sequence numbers of records that an interrupted attempt has already
+    stored.
     """
 
     watermark: int
@@ -70,9 +76,10 @@ class PartitionPosition:
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """Converts a batch's records to rows. `Ingest` removes rows that the lake or another task has as well.
+    """Converts the records of a batch to rows. `Ingest` later removes rows that the lake or another task has as well.
 
-    starts: by partition; hashes: broadcast set with the keys of the facets that the lake has stored.
+    log, epoch: the log of the records. starts: the position of each partition before the batch.
+    hashes: Spark broadcast of the keys (`stored_key`) of the contents that the lake has stored.
     """
 
     log: str
@@ -90,18 +97,18 @@ class BronzeRows:
 
 
 class TaskConverter:
-    """Converts the records of one task. It returns the rows of each facet only once."""
+    """Converts the records of one task. Returns the rows of each recurring content only once."""
 
     def __init__(self, to: BronzeRows):
-        """to: contains the log, the positions of its partitions and the known facets."""
+        """to: contains the log, the positions of its partitions and the stored contents."""
         self._to = to
         self._reached: dict[str, int] = {}
         self._converted: set[bytes] = set()
 
     def rows(self, partition: str, records: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-        """Yield batches of `ROWS` for some records of a partition, each a tuple of `RECORDS`.
+        """Yield batches of `ROWS` for records of one partition.
 
-        Pass the records of a partition in order, in one or several calls.
+        records: tuples in the columns `RECORDS`. Pass the records of a partition in order, in one or several calls.
         """
         start = self._to.starts[partition]
         converter = _PartitionConverter(
@@ -118,7 +125,7 @@ class TaskConverter:
 
 
 class _PartitionConverter:
-    """Converts the records of one partition in chunks. converted: keys of the facets that the task has converted."""
+    """Converts the records of one partition in chunks. converted: keys of the contents that the task has converted."""
 
     def __init__(self, to: BronzeRows, source: Source, start: PartitionPosition, converted: set[bytes]):
         self._source = source
@@ -152,19 +159,19 @@ class _PartitionConverter:
 
 
 class CarriedClaims:
-    """Returns the large bodies that the source has read together with their records."""
+    """Provides the large bodies that the source has read together with their records. bodies: by key."""
 
     def __init__(self) -> None:
         self.bodies: dict[bytes, bytes] = {}
 
     def get(self, key: bytes) -> bytes:
-        """Return the body with a key. Raises GiveUp if the source has not found it."""
+        """Return the large body with a key. Raises GiveUp if the source has not found this body."""
         if key not in self.bodies:
             raise GiveUp("The body of this event is missing from the folder of large bodies.")
         return self.bodies[key]
 
     def size(self, key: bytes) -> int:
-        """Return the length of a body in bytes, 0 if the source has not found it."""
+        """Return the length of a large body in bytes, or 0 if the source has not found this body."""
         return len(self.bodies.get(key, b""))
 
 
@@ -180,14 +187,15 @@ class _Union:
 
 @cache
 def _event_reader() -> EventReader:
-    """Return one reader for each Python process. Spark reuses processes, so later batches find decoded facets."""
+    """Return the event reader of this process. Spark reuses processes, so later batches find decoded facets in it."""
     return EventReader()
 
 
 def _records(rows: Iterable[tuple[Any, ...]], watermark: int, head: int | None) -> Iterator[LoggedRecord]:
-    """Yield the records after the watermark. `holes` counts missing numbers that the log should still have.
+    """Yield the records after the watermark.
 
-    If `head` is None, sequence numbers may have gaps and arrive in any order, and there are no holes.
+    The field `holes` of a record counts the missing sequence numbers before it that the log should still have. If
+    `head` is None, sequence numbers may have gaps and arrive in any order, so `holes` is 0.
     """
     for _, sequence, received_us, kind, http, body, _ in rows:
         if sequence > watermark:

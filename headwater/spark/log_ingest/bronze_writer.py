@@ -1,4 +1,4 @@
-"""Write bronze with Spark. Tables and transactions are those of the parser, so either can continue after the other."""
+"""Write bronze with Spark. The parser writes the same tables and transactions, so one can continue after the other."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -21,14 +21,18 @@ from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECT
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
 
 _SAME_RETENTION = "spark.databricks.delta.vacuum.enforceDeletedFileAndLogRetentionDurationCompatibility"
-"""Delta 4 requires by default that a table's log is retained as long as its removed files. Bronze needs it only 6 h."""
+"""Spark setting: by default, Delta 4 requires a table's log to be retained as long as its removed files.
+
+This module turns the check off, because bronze retains its log for only 6 hours.
+"""
 
 
 @dataclass(frozen=True)
 class PartialAttempt:
-    """What an interrupted attempt has already stored.
+    """The rows of a batch that an interrupted attempt has already stored in the tables of `ONE_ROW_EACH`.
 
-    marks: by table, the transaction of each partition; rows: by table, (partition, sequence) of the stored rows.
+    marks: the transaction version of each partition, by name of the table.
+    rows: (partition, sequence) of the stored rows, by name of the table.
     """
 
     marks: dict[str, dict[Source, int]]
@@ -44,10 +48,10 @@ class SparkBronze:
         self._transactions = DeltaCommits(spark)
 
     def create(self, owner: str, epoch: str) -> None:
-        """Create missing tables and add missing columns to existing ones.
+        """Create missing tables and add missing columns to existing tables.
 
-        owner: the ingest route that may write them. New tables have the same protocol as those of delta-rs: reader
-        version 1, writer version 2.
+        owner: the ingest route that may write to the tables. epoch: the epoch of the log that the route ingests. New
+        tables have reader version 1 and writer version 2, like tables that delta-rs creates.
         """
         self._spark.conf.set(_SAME_RETENTION, "false")
         run_concurrently(*(partial(self._create, table, creation_properties(table, owner, epoch)) for table in BRONZE))
@@ -71,9 +75,9 @@ class SparkBronze:
         return self._folder.exists(EVENTS)
 
     def save_record_count(self, log: str, now_us: int) -> int:
-        """Count the records that bronze stores of a log, save the number as a table property and return it.
+        """Count the records of a log that bronze stores. Saves the number as a table property and returns it.
 
-        The audit needs it for every log that is not the lake's current one. now_us: microseconds since 1970.
+        The audit needs this number for every log except the lake's current log. now_us: microseconds since 1970.
         """
         of_log = F.col("log") == log
         received = sum(self.read(table).where(of_log).count() for table in (EVENTS, DUPLICATES))
@@ -87,7 +91,10 @@ class SparkBronze:
         return int(received)
 
     def known(self, _: int) -> DataFrame:
-        """Return the ids of all stored events of all logs, because files often contain events that a log delivered."""
+        """Return the ids of the stored events of all logs, as (`place`, `event_id`) with the place "0".
+
+        Files often contain events that another log has already delivered. The argument, a receipt time, is ignored.
+        """
         return self.read(EVENTS).select(F.lit("0").alias("place"), "event_id")
 
     def properties(self) -> Mapping[str, str]:
@@ -95,15 +102,15 @@ class SparkBronze:
         return self._transactions.properties(self._folder.uri(EVENTS))
 
     def read(self, table: Table) -> DataFrame:
-        """Return the newest version of a table."""
+        """Return the rows of a table's newest version."""
         return self._folder.read(table)
 
     def watermarks(self, sources: Collection[Source]) -> dict[Source, int]:
-        """Return the newest stored sequence number of each partition, 0 if the lake has no record of it."""
+        """Return the newest stored sequence number of each partition, or 0 if the lake has no records of it."""
         return self._marks(EVENTS, sources)
 
     def partial_attempt(self, watermarks: Mapping[Source, int]) -> PartialAttempt:
-        """Find rows after the watermarks. An attempt that was interrupted before its last commit has stored them."""
+        """Find the rows after the watermarks. An attempt that was interrupted before its last commit stored them."""
         partial_attempt = PartialAttempt({}, {})
         for table in ONE_ROW_EACH:
             partial_attempt.marks[table.name] = marks = self._marks(table, watermarks)
@@ -119,9 +126,10 @@ class SparkBronze:
         return partial_attempt
 
     def append(self, table: Table, rows: DataFrame, before: Mapping[Source, int], last: Mapping[Source, int]) -> None:
-        """Append rows in one commit that sets the transactions of their partitions to `last`.
+        """Append rows in one commit, which also sets the transactions of the partitions to `last`.
 
-        before: the transactions from which the caller derived the rows. Raises LakeUnavailable if they have changed.
+        before: the transaction versions from which the caller derived the rows. Raises LakeUnavailable if the current
+        versions differ from them.
         """
         expected = {source.app_id: mark for source, mark in before.items()}
         after = {source.app_id: max(number, before[source]) for source, number in last.items()}
@@ -129,12 +137,12 @@ class SparkBronze:
         reach_failpoint(f"stream.after_{table.name}")
 
     def append_contents(self, table: Table, rows: DataFrame) -> None:
-        """Append rows of facets. Readers ignore repeated rows, so an attempt may append them again."""
+        """Append rows of a table in `HASHED`. Readers ignore repeated rows, so an attempt may append rows again."""
         conform(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
         reach_failpoint(f"stream.after_{table.name}")
 
     def hashes(self, limit: int) -> set[bytes]:
-        """Return the keys of facets whose rows are stored, at most `limit` of each table."""
+        """Return the keys (`stored_key`) of the contents that bronze has stored, at most `limit` of each table."""
         known = [self.read(table).select(F.lit(table.name), column).distinct().limit(limit) for table, column in HASHED]
         return {stored_key(*row) for row in reduce(DataFrame.union, known).collect()}
 

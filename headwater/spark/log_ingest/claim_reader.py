@@ -1,6 +1,6 @@
 """Read large bodies that the log stores separately (claim check).
 
-Spark itself reads them, so executors need no client of the storage.
+Spark reads these bodies as files, so executors need no client of the storage.
 """
 
 from collections.abc import Collection
@@ -14,10 +14,11 @@ from headwater.intake.event_log import claim_name
 
 
 def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, keys: Collection[bytes]) -> DataFrame:
-    """Add column `claim` with the large body that a record of kind 1 refers to, null if the body is missing.
+    """Add the column `claim` to records. It contains the large body to which a record of kind 1 refers.
 
-    folder: folder or URI of the large bodies, readable by Spark; keys: of all large bodies that the records refer to.
-    Raises WrongSetting if there are keys but no folder.
+    `claim` is null for other records, and if the body is missing. folder: folder or URI of the large bodies, readable
+    by Spark. keys: the keys of all large bodies to which the records refer. Raises WrongSetting if there are keys but
+    no folder.
     """
     if keys and folder is None:
         raise WrongSetting("The log refers to large bodies, but their folder is not configured. Set it with --claims.")

@@ -18,8 +18,9 @@ _AUTHORITY = "https://login.microsoftonline.com"
 def as_principal(address: KafkaAddress, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
     """Replace the token scope of an address with librdkafka options that sign in as a service principal.
 
-    environment: AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal. Raises WrongSetting
-    if one is missing, because Spark's Kafka client cannot use a managed identity.
+    Returns an address without a token scope unchanged. environment: must contain AZURE_TENANT_ID, AZURE_CLIENT_ID and
+    AZURE_CLIENT_SECRET of the service principal. Raises WrongSetting if a variable is missing, because Spark's Kafka
+    client cannot use a managed identity.
     """
     if address.token_scope is None:
         return address

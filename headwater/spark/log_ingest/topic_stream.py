@@ -1,7 +1,8 @@
 """Stream a Kafka topic, or an event hub through its Kafka endpoint, into bronze when one parser is not fast enough.
 
 The stream's checkpoint determines the records of a batch, so an interrupted batch is repeated with the same records.
-The lake determines which of them are already stored. If the lake lacks records before the batch, they are read first.
+The watermarks of the lake show which of these records are already stored. If the lake lacks records before the batch,
+the stream first reads these records again.
 """
 
 import json
@@ -46,9 +47,10 @@ _RECORDS = (
 class TopicStream:
     """Configuration of a stream from a topic to a lake.
 
-    lake: folder or URI that contains `bronze`; claims: folder or URI of large bodies; batch_events: maximum number of
-    records in a batch; every_s: seconds between two batches, None to stop at the end of the topic; epoch: the epoch of
-    the log as `headwater log show` prints it, needed if other services read an event hub by its own protocol.
+    address: the topic and its servers. lake: folder or URI that contains `bronze`. claims: folder or URI of large
+    bodies, or None. batch_events: maximum number of records in a batch. every_s: seconds between two batches, or None
+    to stop at the end of the topic. epoch: the epoch of the log as `headwater log show` prints it, or None to get it
+    from Kafka. Set it if other services read an event hub by the hub's own protocol.
     """
 
     address: KafkaAddress
@@ -62,8 +64,9 @@ class TopicStream:
 def run(spark: SparkSession, stream: TopicStream) -> None:
     """Stream until the end of the topic, or with `every_s` until the process is stopped.
 
-    With `every_s`, temporary errors are logged and retried after 1 s, then after growing pauses of at most 60 s;
-    otherwise they are raised as Retry. Raises WrongSetting if another route owns the lake or the topic was replaced.
+    With `every_s`, this function logs temporary errors and tries again after 1 s, then after growing pauses of at most
+    60 s. Without `every_s`, it raises temporary errors as Retry. Raises WrongSetting if another ingest route owns the
+    lake or the topic has been replaced.
     """
     pause_s, stream = 1.0, replace(stream, address=as_principal(stream.address))
     while True:
@@ -109,7 +112,7 @@ class _BatchIngest:
         return source_options(self._stream.address)
 
     def starting(self) -> str:
-        """Check that log and lake belong together, and return the offsets after the lake's watermarks as JSON."""
+        """Check that the log belongs to the lake. Return the offsets after the lake's watermarks, as JSON for Spark."""
         properties, offsets = self._bronze.properties(), {}
         readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
         for source, watermark in self._bronze.watermarks(list(readers)).items():
@@ -119,9 +122,9 @@ class _BatchIngest:
         return json.dumps({self._stream.address.topic: offsets})
 
     def process(self, batch: DataFrame, _: int) -> None:
-        """Ingest a batch, preceded by earlier records that the lake lacks.
+        """Ingest a batch. If the lake lacks earlier records, read and ingest these records first.
 
-        Spark wraps exceptions of this method, so `error` keeps the original one.
+        Spark wraps exceptions of this method, so the attribute `error` keeps the original exception.
         """
         try:
             self._bronze.check_owner(OWNER)
@@ -140,14 +143,17 @@ class _BatchIngest:
         return {reader.source.partition: reader.head() for reader in self._readers()}
 
     def _stored(self, oldest_us: int) -> DataFrame:
-        """Return the stored events of this log that were received at most two days before the oldest record."""
+        """Return (`place`, `event_id`) of the stored events of this log, from two days before `oldest_us` on."""
         since = F.timestamp_micros(F.lit(oldest_us - MAX_AGE_US))
         is_recent = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
         events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & is_recent)
         return events.select(F.col("partition").alias("place"), "event_id")
 
     def _missing_offsets(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
-        """Return, by partition, the offsets between lake and batch that the topic still has (the end is exclusive)."""
+        """Return the offsets (begin, end) of the records between lake and batch that the topic still has, by partition.
+
+        The end is exclusive. Partitions without such records are missing. ranges: the records of the batch.
+        """
         found = {}
         heads = self._heads() if ranges else {}
         for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():

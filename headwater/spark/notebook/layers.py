@@ -1,4 +1,4 @@
-"""Read silver and gold for questions: the current generation, and each table in one version."""
+"""Read silver and gold for questions. All reads of a table return the same version, from the current generation."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -23,18 +23,18 @@ from headwater.spark.silver.state import newest_rows
 from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
 
 COUNTS = "part = 'open' AND current"
-"""SQL condition for the rows of `column_edges` and `table_edges` that count now."""
+"""SQL condition for the rows of `column_edges` and `table_edges` that currently count."""
 
 READ = ["read_namespace", "read_name"]
 OUTPUT = ["dataset_namespace", "dataset_name"]
-"""`READ` and `OUTPUT` are columns of `Layers.feeds`."""
+"""Columns of `Layers.feeds`: the dataset that is read (`READ`) and the dataset that is written (`OUTPUT`)."""
 
 _JOBS = "STRUCT<jobs: ARRAY<ARRAY<STRING>>>"
 _READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
 class Layers:
-    """The tables of silver and gold, each in the version of its first use."""
+    """The tables of silver and gold. Each table stays at the version of its first use."""
 
     def __init__(self, silver: TableFolder, gold: TableFolder):
         self.folders = {"silver": silver, "gold": gold}
@@ -42,16 +42,16 @@ class Layers:
         self._frames: dict[str, DataFrame] = {}
 
     def silver(self, table: Table) -> DataFrame:
-        """Return a table of silver; a second call returns the same version."""
+        """Return the rows of a table of silver. All calls return the same version."""
         return self._frame("silver", table)
 
     def gold(self, table: Table) -> DataFrame:
-        """Return a table of gold; a second call returns the same version."""
+        """Return the rows of a table of gold. All calls return the same version."""
         return self._frame("gold", table)
 
     @cached_property
     def candidates(self) -> DataFrame:
-        """The open candidates."""
+        """The open candidates, in the columns of `EDGE_SETS`."""
         silver = self.folders["silver"]
         if silver.exists(STATE):
             return newest_rows(self.silver(STATE), EDGE_SETS)
@@ -76,7 +76,10 @@ class Layers:
 
     @cached_property
     def feeds(self) -> DataFrame:
-        """Rows (`output_key`, `OUTPUT`, `READ`): the outputs of open candidates and the datasets that they read."""
+        """The distinct rows (`output_key`, `OUTPUT`, `READ`) of open candidates, one for each dataset that they read.
+
+        `READ` is null for a candidate that reads no dataset.
+        """
         return self._feeds(self.candidates)
 
     @staticmethod
@@ -93,7 +96,7 @@ class Layers:
 
     @cached_property
     def source_jobs(self) -> Mapping[str, frozenset[Name]]:
-        """The jobs that lineage names as sources, by output key. They have their names from events, and are few."""
+        """The jobs that lineage names as sources, by output key of the candidate. Jobs have their names as sent."""
         named = self.candidates.where(F.col("content").contains('"jobs":[['))
         rows = named.select("output_key", F.from_json("content", _JOBS).alias("lineage")).distinct().collect()
         found: dict[str, frozenset[Name]] = {}
@@ -102,7 +105,7 @@ class Layers:
         return found
 
     def outputs_of_jobs(self, jobs: Iterable[Name]) -> set[str]:
-        """Return the output keys of jobs. jobs: keys of jobs, as `job_key` returns them."""
+        """Return the output keys of the open candidates of jobs. jobs: keys of jobs, as `job_key` returns them."""
         places = self.spark.createDataFrame(
             sorted({job.parts for job in jobs}), "job_namespace string, job_name string"
         )
@@ -111,7 +114,7 @@ class Layers:
 
     @cached_property
     def datasets(self) -> frozenset[Name]:
-        """All datasets with a known schema or edge."""
+        """All datasets that have a known schema or an edge."""
         described = self.silver(DATASETS).where("columns IS NOT NULL")
         known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
         feeds = self._feeds(self.candidates.where(F.col("layer") != ATTEMPTED))
@@ -120,7 +123,7 @@ class Layers:
         return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
-        """Return the columns of datasets, from their newest generations with a schema."""
+        """Return the columns of each dataset, from the newest generation of the dataset that has a schema."""
         names = {found.plain for name in datasets for found in (name, *self.naming.generations.meanings(name))}
         wanted = self.spark.createDataFrame(
             sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
@@ -137,7 +140,10 @@ class Layers:
 
 
 def open_layers(spark: SparkSession, lake: str) -> Layers:
-    """Open the current gold of a lake and the silver that it was made from. Raises WrongSetting if there is none."""
+    """Open the current gold of a lake, and the generation of silver from which this gold was made.
+
+    Raises WrongSetting if the lake has no gold.
+    """
     found = current_row(spark, lake, "gold")
     if found is None:
         raise WrongSetting(

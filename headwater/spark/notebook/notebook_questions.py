@@ -31,7 +31,7 @@ DEPTH = 25
 
 _SHOWN = 20
 _FARTHEST = 1_000
-"""Maximum number of steps of a surface. It is high, because a surface ends only where lineage ends."""
+"""Maximum number of steps of a walk for a surface. It is high, because a surface ends only where lineage ends."""
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _VERDICT_KEY = ["namespace", "dataset", "column"]
 _SHOWN_OF = columns_without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
@@ -39,11 +39,11 @@ _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
 
 
 class Reached(NamedTuple):
-    """The columns that depend on a column, or that it comes from.
+    """The answer of `impact` and `upstream`.
 
-    asked: namespace, dataset and column of the question. columns: one row for each column, nearest first, with the last
-    step to it (`via_…`). stops: datasets at which lineage stops, because jobs report no columns, no input or no output
-    (`reason`). truncated: the limits of the question cut off some columns.
+    asked: namespace, dataset and column of the question. columns: one row for each reached column, nearest first, with
+    the last step to this column (`via_…`). stops: datasets at which lineage stops, because jobs report no columns, no
+    input or no output (`reason`). truncated: the limits of the question cut off some columns.
     """
 
     asked: tuple[str, str, str | None]
@@ -56,7 +56,7 @@ class Questions:
     """Answers questions from the current generation of silver and gold. After a rebuild, create a new object."""
 
     def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
-        """Open a lake. rules: the rules with which silver was built. Raises WrongSetting if there is no gold."""
+        """Open a lake. rules: the rules with which silver was built. Raises WrongSetting if the lake has no gold."""
         self._layers = open_layers(spark, lake)
         self._rules = replace(self._layers.rules, names=(rules or UserRules()).names)
 
@@ -67,9 +67,9 @@ class Questions:
     def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column or a whole dataset comes from.
 
-        how: the other parameters of the question, as over HTTP: namespace, mode, depth (default 25), limit, roots.
-        `masked_on_the_way`: every path of at most `depth` steps has a step that masks. Raises NotKnown, with similar
-        names.
+        how: the other parameters of the question in the HTTP API: namespace, mode, depth (default 25), limit, roots.
+        The column `masked_on_the_way` of the answer is true if every path of at most `depth` steps has a masking step.
+        Raises NotKnown if the dataset or column is unknown; the message contains similar names.
         """
         return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
 
@@ -79,10 +79,14 @@ class Questions:
     ) -> pd.DataFrame:  # fmt: skip
         """Return the columns that may contain values of tagged columns, the worst `exposure` first.
 
-        `exposure` is exposed, once_exposed, unknown or masked. `tagged`: the column itself has the tag.
-        `exposed_until`: rows that were written unmasked up to this time may still exist. `earlier`: only earlier writes
-        lead to the column. With `dataset` and `column`, the answer is about the values of that column, with or without
-        tags. `without_surface` explains an empty answer. Raises NotKnown, with similar names.
+        With `dataset` and `column`, the answer is about the values of this column, whether or not it has a tag.
+        `without_surface` explains an empty answer.
+
+        Columns of the answer: `exposure` is exposed, once_exposed, unknown or masked. `tagged` is true if the column
+        itself has the tag. `exposed_until` is the time up to which rows were written unmasked that may still exist.
+        `earlier` is true if only earlier writes lead to the column.
+
+        Raises NotKnown if the dataset or column is unknown; the message contains similar names.
         """
         if dataset:
             return self._surface_of(
@@ -128,11 +132,12 @@ class Questions:
         return rows.iloc[order[:limit]].reset_index(drop=True)
 
     def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
-        """Return the `verdict` of each column of one dataset or of all: used, unused, or unknown if neither is proven.
+        """Return the `verdict` of each column of one dataset or of all datasets: used, unused or unknown.
 
-        `reason` explains the verdict; `readers` and `consumers` are JSON lists. `earlier`: no newest execution uses the
-        column, but an execution in the last 92 days did. `last_used`: when a run last used the column. The 92 days end
-        at the newest event.
+        The verdict is unknown if lineage proves neither use nor disuse. `reason` explains the verdict. `readers` and
+        `consumers` are JSON lists. `earlier` is true if the newest execution of no job uses the column, but an
+        execution in the last 92 days did. These days end at the newest event. `last_used` is the time at which a run
+        last used the column.
         """
         found = self._layers.gold(UNUSED_COLUMNS)
         if dataset:
@@ -148,7 +153,7 @@ class Questions:
         )
 
     def _rows_of_now(self, answers: DataFrame) -> DataFrame:
-        """Return the rows that hold for the window that ends at the newest event."""
+        """Return the rows of `answers` that are valid for the window that ends at the newest event."""
         if "valid_to" not in answers.columns:  # gold of older releases has no such column
             return answers
         newest_us = read_position(self._layers.positions.collect()).newest_us
@@ -172,8 +177,9 @@ class Questions:
     ) -> pd.DataFrame:  # fmt: skip
         """Return the edges that differ between two moments, with their `change`: added, removed, or changed in masking.
 
-        since, until: times, in UTC if they have no zone. until: default now. Columns are null if jobs report only that
-        one table feeds another. If such an edge is replaced by edges of columns, it does not count as removed.
+        since, until: times, in UTC if they have no time zone; `until` is by default the current time. The columns of an
+        edge are null if jobs report only that one table feeds another. If edges between columns replace such an edge,
+        the replaced edge does not count as removed.
         """
         between = call_with_notebook_values(Between, {"since": since, "until": until})
         was, now = (_edges_at(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
@@ -213,7 +219,7 @@ class Questions:
         )
 
     def _with_spellings(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Spell the columns of edges as the newest schemas do."""
+        """Replace the column names of edges by their spellings in the newest schemas."""
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
             columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
@@ -247,7 +253,10 @@ def _flat(item: ReachedColumn) -> tuple[Any, ...]:
 
 
 def _stop_rows(stop: Stop) -> list[tuple[str | None, ...]]:
-    """Return a row for each dataset after the stop, or one with nulls if a job reports no input or no output."""
+    """Return one row for each dataset after a stop.
+
+    If no dataset follows, because a job reports no input or no output, return one row with nulls for this dataset.
+    """
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
     links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
     ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
@@ -255,7 +264,10 @@ def _stop_rows(stop: Stop) -> list[tuple[str | None, ...]]:
 
 
 def _edges_at(layers: Layers, moment_us: int | None) -> DataFrame:
-    """Return the edges that counted at a moment, each with one of its jobs, preferably one that does not mask."""
+    """Return the edges that counted at a time (us), or that currently count if the time is None.
+
+    The column `made` contains one job of each edge and whether this job masks. Jobs that do not mask come first.
+    """
     columns, tables = (layers.gold(table).where(_counted_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
     null = F.lit(None).cast("string")
     without_columns = {"source_column": null, "target_column": null, "direct": F.lit(True), "masked": F.lit(False)}

@@ -1,4 +1,4 @@
-"""Plot the answers to the five questions. `as_html` is for `displayHTML` of Fabric and Databricks."""
+"""Plot the answers to the five questions. For `displayHTML` of Fabric and Databricks, convert a plot with `as_html`."""
 
 import base64
 import io
@@ -13,20 +13,21 @@ from matplotlib.ticker import MaxNLocator
 from headwater.spark.notebook.notebook_questions import Reached
 
 CLEAR, MASKED, UNKNOWN, REACHED, ASKED = "#c0392b", "#2e86ab", "#8d99ae", "#5c677d", "#2b2d42"
-"""Colours of unmasked, masked and unknown values, of columns in the answer, and of the selected column."""
+"""Colours of unmasked, masked and unknown values, of the columns in the answer, and of the selected column."""
 
 COLUMNS = 60
 DATASETS = 25
-"""Maximum number of columns or datasets in a plot. Its title contains their total number."""
+"""Maximum number of columns or datasets in a plot. The title of the plot contains the total number."""
 
 _Point = tuple[float, float]
 _Node = tuple[str, str, str | None]
 
 
 def draw_reach(found: Reached, title: str) -> Figure:
-    """Draw columns by distance, each with the last step to it. Its colour shows whether every path has a masking step.
+    """Draw the reached columns by distance, each with a line for the last step to the column.
 
-    Columns with a dashed outline are in datasets at which lineage of columns stops.
+    The colour of the line shows whether every path to the column has a masking step. A dashed outline marks columns in
+    datasets at which lineage stops.
     """
     shown = found.columns.head(COLUMNS)
     places = _places(found.asked, shown)
@@ -99,7 +100,7 @@ def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str
 
 
 def _places(asked: _Node, shown: pd.DataFrame) -> dict[_Node, _Point]:
-    """Return the positions of columns: x is the distance, and y separates columns of one distance."""
+    """Return the position (x, y) of each column. x is the distance, and y separates columns with the same distance."""
     found: dict[_Node, _Point] = {asked: (0.0, 0.0)}
     for distance, nodes in _levels(shown).items():
         for number, node in enumerate(nodes):

@@ -21,7 +21,7 @@ _PLACE = "namespace string, name string"
 
 
 class SnapshotAround(SnapshotOfRows):
-    """The part of the graph around a dataset. It knows the names of all datasets, but not their edges."""
+    """The part of the graph around a dataset. It contains the names of all datasets, but only the fetched edges."""
 
     def __init__(self, layers: Layers, rules: UserRules):
         position = read_position(layers.positions.collect())
@@ -31,10 +31,11 @@ class SnapshotAround(SnapshotOfRows):
         self.removed_before_us = position.removed_before_us
 
     def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
-        """Fetch the lineage of tables up to `depth` steps away, and one step more to see where lineage continues.
+        """Fetch the lineage of datasets up to `bounds.depth` steps away, and one step more to see where it continues.
 
-        writers: also fetch everything that writes these tables. Raises NotKnown if there is no such dataset, and
-        WrongQuestion if several match.
+        asked: the dataset to start from. forward: follow lineage downstream, else upstream.
+        writers: also fetch the candidates that write the reached datasets. Raises NotKnown if no dataset matches, and
+        WrongQuestion if several datasets match.
         """
         dataset = find_dataset(self, self._rules.names, asked)
         near, far = (READ, OUTPUT) if forward else (OUTPUT, READ)
@@ -69,21 +70,24 @@ class SnapshotAround(SnapshotOfRows):
         return self._layers.datasets
 
     def _generations(self, names: Iterable[Name]) -> set[Name]:
-        """Return names, and the present names of their generations."""
+        """Return the given names, and the current names of the generations of these datasets."""
         meanings = self._layers.naming.generations.meanings
         return {found for name in names for found in (name, *(each.plain for each in meanings(name)))}
 
     def _steps(self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]) -> tuple[set[str], set[Name]]:
-        """Return the keys of the outputs one step from these tables, and the tables at the other end of the step."""
+        """Follow lineage for one step. Return the output keys of the step, and the datasets at its other end.
+
+        names: the datasets to start from. near, far: the columns of `Layers.feeds` with the start and the end.
+        """
         frontier = F.broadcast(self._frame(names)).toDF(*near)
         rows = self._layers.feeds.join(frontier, list(near)).select("output_key", *far).distinct().collect()
         return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
 
     def _other_ends(self, rows: Sequence[Row], keys: Set[str], *, forward: bool) -> Sequence[Row]:
-        """Fetch the runs that complete the applications of incomplete runs in `rows`.
+        """Fetch candidates of other runs in the same applications as incomplete candidates in `rows`.
 
-        Forward, these are writers without input for readers without output. Backward, it is the reverse. Skips the
-        outputs in `keys`.
+        Forward, an incomplete candidate reads datasets but reports no output, so this method fetches candidates that
+        report an output but no input. Backward, it is the other way round. keys: output keys to skip.
         """
         at = {name: place for place, name in enumerate(CANDIDATE_COLUMNS)}
         silent = {

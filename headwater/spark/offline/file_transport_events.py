@@ -1,7 +1,7 @@
 """Read the events of one application from the files that OpenLineage's file transport wrote on the driver.
 
-The beginning of a file name selects the files, and the run ids in their events select the application's events. If file
-names contain the time to the second, two applications that start in the same second write to the same file and may
+Files are selected by the beginning of their names, and the application's events are selected by their run ids. If file
+names contain the start time in seconds, two applications that start in the same second write to the same file and may
 overwrite each other's events.
 """
 
@@ -46,10 +46,13 @@ _head = msgspec.json.Decoder(_EventHead)
 
 
 class ApplicationEvents:
-    """Selects and counts the events of one application."""
+    """Selects and counts the events of one application.
+
+    count: number of selected events. newest_us: newest event time. others: run ids of other applications in the files.
+    """
 
     def __init__(self, run: str):
-        """run: id of the application's run, which is the parent of the session's other runs."""
+        """run: id of the application's run, which is the parent of all other runs of the session."""
         self.run = run
         self.count = 0
         self.newest_us = 0
@@ -60,12 +63,12 @@ class ApplicationEvents:
 
     @property
     def lost(self) -> int:
-        """Return the detectable losses: incomplete lines, and the application's START event if it is missing."""
+        """The number of detectable losses: incomplete lines, and the application's START event if it is missing."""
         return self._incomplete_lines + (not self._has_start)
 
     @property
     def unfinished(self) -> int:
-        """Return how many child runs of the application have started but not ended."""
+        """The number of child runs of the application that have started but not ended."""
         return sum(is_open for run, is_open in self._open.items() if run != self.run)
 
     def lines_of(self, files: Sequence[Path]) -> Iterator[bytes]:
@@ -105,9 +108,9 @@ class ApplicationEvents:
 def transport_files(conf: Mapping[str, str], since_s: float) -> Sequence[Path]:
     """Return the files that the file transport of a session has written since the session started.
 
-    conf: Spark's properties, whose transport is `file` or a `composite` with a `file` transport; since_s: start of the
-    session, in seconds since 1970. File names may have a suffix after the name in `location`. Raises WrongSetting if
-    there is no file transport or no file.
+    conf: Spark's properties. They must configure a transport `file`, or a transport `composite` that contains one.
+    since_s: start of the session, in seconds since 1970. The file transport may append a suffix to the configured file
+    name. Raises WrongSetting if there is no file transport or no file.
     """
     location = next(
         (conf.get(f"{key.removesuffix('type')}location") for key, value in conf.items() if _is_file(key, value)), None

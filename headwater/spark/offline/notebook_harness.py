@@ -20,7 +20,7 @@ _PIECE = 1 << 20
 
 
 class HarnessResult(TypedDict):
-    """The result of `harness`. The function's docstring describes the fields."""
+    """The result of `harness`. The docstring of `harness` describes the fields."""
 
     file: str
     new: bool
@@ -40,18 +40,21 @@ def harness(
     workspace: str | None = None,
     notebook: str | None = None,
 ) -> HarnessResult:
-    """Store the events that OpenLineage's file transport wrote for this session, with the ids of its pipeline.
+    """Store the events that OpenLineage's file transport wrote for this session, with the ids of the pipeline run.
 
-    Call it in the last cell. It adds one event that sets the ids and the state COMPLETE of the application's run, or of
-    the notebook's run, because the listener's own COMPLETE comes after the last cell.
+    Call this function in the last cell. It adds one event to the application's run, or to the notebook's run if
+    `notebook` is set. This event contains the ids and the state COMPLETE, because the listener sends its own COMPLETE
+    only after the last cell.
 
-    folder: any path or URI that Spark can write to. The file's name is a digest of its content, so a second call with
-    the same events stores nothing. The ids are those of `stamp`; notebook: only if several notebooks share the session.
+    folder: any path or URI that Spark can write to. The file's name contains a digest of its content, so a second call
+    with the same events stores nothing. pipeline, pipeline_run, activity, workspace, notebook: ids as in `stamp`. Set
+    `notebook` only if several notebooks share the session.
 
-    Returns `file` (below the folder), `new` (false if the file existed), `events`, `lost` (lines that another
-    application has visibly overwritten), `unfinished` (runs that started but did not end) and `other_applications` (how
-    many have events in the same files). Raises WrongSetting if the session lacks the listener, its file transport or
-    any event, and Retry if the listener is behind or the folder cannot be written.
+    Returns `file` (path of the file below the folder), `new` (false if the file existed), `events` (number of stored
+    events), `lost` (number of lost events that the files show), `unfinished` (number of runs that started but did not
+    end) and `other_applications` (number of other applications with events in the same files). Raises WrongSetting if
+    the session lacks the listener, the file transport or any event. Raises Retry if the listener is behind or Spark
+    cannot write to the folder.
     """
     listener = SessionListener(spark)
     ids = known_ids(
@@ -78,7 +81,7 @@ def harness(
 
 
 class _ClosingLines:
-    """Lines that follow the events of a notebook: the event with the pipeline's ids, and the report of lost events."""
+    """The lines after the events of a notebook: the event with the pipeline's ids, and the report of lost events."""
 
     def __init__(self, context: Any, application: ApplicationRun, ids: PipelineIds, began_ms: int):
         self._context = context
@@ -103,7 +106,7 @@ class _ClosingLines:
 
 
 class _NotebookFile:
-    """The content and the name of the stored file. Its name has the form that the OneLake transport uses."""
+    """The content and the name of the stored file. The name has the same form as in the OneLake transport."""
 
     def __init__(self, events: ApplicationEvents, closing: _ClosingLines):
         self._events = events
@@ -111,7 +114,7 @@ class _NotebookFile:
         self._digest = hashlib.sha256()
 
     def pieces(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the content in pieces of about 1 MiB. Raises WrongSetting if the session has no event."""
+        """Yield the content in pieces of about 1 MiB. Raises WrongSetting if the session has no events."""
         piece = bytearray()
         for line in self._all(lines):
             self._digest.update(line)

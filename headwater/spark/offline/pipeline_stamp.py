@@ -1,4 +1,4 @@
-"""Report the pipeline run of a session with an event, because a cell cannot set `spark.openlineage.run.tags`."""
+"""Report the pipeline run of a session in an event, because a cell cannot set `spark.openlineage.run.tags`."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +14,10 @@ FACET = "headwater_pipeline"
 """Name of the run facet with the ids: workspace, pipeline, pipelineRun, activity, notebook."""
 
 STAMP = "headwater.stamp"
-"""Spark property with the id of the notebook's run. Jobs of a stamped thread report it if the listener captures it."""
+"""Spark property with the id of the notebook's run. `stamp` sets it for the Spark jobs of the calling thread.
+
+Events of these jobs contain the property if the listener captures it (`spark.openlineage.capturedProperties`).
+"""
 
 PRODUCER = "urn:headwater:notebook"
 
@@ -27,7 +30,7 @@ _DESCRIPTION = "spark.job.description"
 class PipelineIds:
     """Ids of the pipeline run that started a session.
 
-    notebook: set only if several notebooks run in the session in parallel.
+    notebook: name of the notebook; set only if several notebooks run in the session in parallel.
     """
 
     pipeline: str | None = None
@@ -38,7 +41,7 @@ class PipelineIds:
 
     @property
     def facet(self) -> dict[str, str]:
-        """Return the facet `headwater_pipeline`, without ids that are not set."""
+        """The facet `headwater_pipeline`, without ids that are not set."""
         named_ids = {
             "workspace": self.workspace,
             "pipeline": self.pipeline,
@@ -61,9 +64,9 @@ class PipelineIds:
 
 
 def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
-    """Return the given ids, with Fabric's properties as defaults of workspace and activity.
+    """Return the given ids. The defaults of workspace and activity are properties that Fabric sets in the session.
 
-    Raises WrongSetting if no id is known.
+    given: ids by field of `PipelineIds`. Raises WrongSetting if no id is known.
     """
     conf = spark.sparkContext.getConf()
     found = {
@@ -79,7 +82,7 @@ def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
 def stamp_event(
     application: ApplicationRun, ids: PipelineIds, event_type: Literal["OTHER", "COMPLETE"], event_time: str
 ) -> dict[str, Any]:
-    """Return the RunEvent with the ids. The run of a notebook is a child of the application's run."""
+    """Return the RunEvent that contains the ids. If `notebook` is set, its run is a child of the application's run."""
     stamped = ids.run_below(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:
@@ -108,13 +111,18 @@ def stamp(
     workspace: str | None = None,
     notebook: str | None = None,
 ) -> str:
-    """Send an event with the ids of this session's pipeline run by the listener's transport, and return the run's id.
+    """Send an event with the ids of this session's pipeline run through the listener's transport.
 
-    notebook: only if several notebooks share the session (`runMultiple`). The notebook gets a child run of the
-    application's run, which later Spark jobs of this thread report, so call this in the first cell of each notebook.
-    workspace, activity: by default Fabric's properties `trident.workspace.id` and `trident.activity.id`.
+    Returns the id of the OpenLineage run that gets the ids: the application's run, or the notebook's run if `notebook`
+    is set.
 
-    Raises WrongSetting if Python finds no listener in the session, and Retry if its transport rejects the event.
+    notebook: set it only if several notebooks share the session (`runMultiple`). The notebook then gets a run of its
+    own, a child of the application's run. Later Spark jobs of this thread report this run, so call `stamp` in the first
+    cell of each notebook. workspace, activity: by default Fabric's properties `trident.workspace.id` and
+    `trident.activity.id`.
+
+    Raises WrongSetting if no id is known or Python finds no listener in the session. Raises Retry if the transport
+    rejects the event.
     """
     listener = SessionListener(spark)
     ids = known_ids(

@@ -19,11 +19,11 @@ _FILE = "headwater-plugin.url"
 
 
 _COMMIT_S = 300.0
-"""How long the commit may take after the wait for the listener, in seconds."""
+"""Maximum duration of the plugin's commit, which follows the wait for the listener, in seconds."""
 
 
 class Flushed(NamedTuple):
-    """The number of bodies that a flush wrote, and the path or URI of their table."""
+    """The number of bodies that a flush wrote, and the path or URI of the table with these bodies."""
 
     bodies: int
     table: str
@@ -32,7 +32,8 @@ class Flushed(NamedTuple):
 class ListenerBehind(Retry):
     """The listener has not yet processed all earlier Spark events. The plugin has written the bodies that it received.
 
-    flushed: what this flush wrote; waiting: approximate number of Spark events that wait for it, None if unknown.
+    flushed: the result of this flush. waiting: approximate number of Spark events that the listener has not processed,
+    or None if the number is unknown.
     """
 
     def __init__(self, reason: str, flushed: Flushed, waiting: int | None) -> None:
@@ -47,10 +48,12 @@ class ListenerBehind(Retry):
 def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
     """Write the lineage of everything that Spark did before this call to the plugin's table, each body once.
 
-    timeout_s: how long to wait for the listener to process earlier Spark events, in seconds. The commit follows and may
-    take five more minutes. Raises ListenerBehind, a Retry, if the listener is not ready by then; the plugin has then
-    written what it had received. Raises WrongSetting if the session has no plugin. Raises Retry if the plugin does not
-    answer or cannot write the table; it keeps the bodies for the next flush.
+    timeout_s: how long to wait for the listener to process earlier Spark events, in seconds. The commit follows this
+    wait and may take five more minutes.
+
+    Raises ListenerBehind, a Retry, if the listener has not processed all events after this time; the plugin has then
+    written only the bodies that it had received. Raises WrongSetting if the session has no plugin. Raises Retry if the
+    plugin does not answer or cannot write the table; it keeps the bodies for the next flush.
     """
     url = spark.conf.get(_URL, None)
     if not url:
@@ -79,7 +82,8 @@ def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
 def executor_url() -> str:
     """Return the URL at which this executor's plugin accepts POST requests on any path.
 
-    Call it in a UDF or a function on a partition. Raises WrongSetting if no plugin runs on this executor.
+    Call this function on the executor, in a UDF or a function on a partition. Raises WrongSetting if no plugin runs on
+    the executor.
     """
     from pyspark import SparkFiles  # noqa: PLC0415 - optional
 

@@ -1,7 +1,7 @@
 """Find a session's OpenLineage listener through Spark's listener bus, get the application's run and send events.
 
-It reads private fields of the listener, which are the same in versions 1.27.0 and 1.53.0. The listener creates a
-context factory when the application starts, and this factory contains the emitter of all events.
+This module reads private fields of the listener, which are the same in versions 1.27.0 and 1.53.0. The listener creates
+a context factory when the application starts. This factory contains the emitter of all events.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,10 @@ _SETTLED_MS = 60_000
 
 
 class ApplicationRun(NamedTuple):
-    """Id, job namespace and job name of the application's run, which is the parent of the session's other runs."""
+    """Id, job namespace and job name of a run: the application's run, or the run of one notebook in the session.
+
+    The application's run is the parent of all other runs of the session.
+    """
 
     run: str
     namespace: str
@@ -28,7 +31,7 @@ class SessionListener:
     """The OpenLineage listener of a Spark session."""
 
     def __init__(self, spark: SparkSession):
-        """Find the listener. Raises WrongSetting if the session has none, or if Python cannot access it."""
+        """Find the listener. Raises WrongSetting if the session has no listener, or if Python cannot access the JVM."""
         try:
             context: Any = spark.sparkContext
             self._jvm: Any = context._jvm
@@ -64,7 +67,7 @@ class SessionListener:
         )
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Send a RunEvent by the listener's transport. Raises Retry if the transport rejects it."""
+        """Send a RunEvent through the listener's transport. Raises Retry if the transport rejects the event."""
         try:
             client = self._jvm.io.openlineage.client.OpenLineageClientUtils
             self._emitter().getClient().emit(client.runEventFromJson(msgspec.json.encode(event).decode()))

@@ -1,1 +1,1 @@
-"""Replay by tasks of Spark: the sinks' own conversion and delivery, over bronze as Spark reads it."""
+"""Replay events with Spark tasks. Spark reads the events from bronze, and code of the sinks converts and sends them."""

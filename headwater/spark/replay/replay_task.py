@@ -22,13 +22,13 @@ from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, DeliveryPace
 
 SHOWN = 20
-"""The maximum number of reported reasons."""
+"""Maximum number of reasons for refusals that a replay reports."""
 
 PLACE = ("log", "incarnation", "partition")
 ROWS = (*PLACE, "selected_us", *StoredHead._fields, "body")
 """Columns that a task reads. `body` is null if the sink's filter excludes the event.
 
-selected_us: the time that the replay's time range applies to, either event time or receipt time.
+selected_us: the time (us) to which the replay's time range applies, either the event time or the receipt time.
 """
 
 COUNTS_SCHEMA = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
@@ -42,8 +42,9 @@ _COUNTS_ARROW_SCHEMA = pa.schema(
 class ReplayCounts:
     """Counts of replayed events.
 
-    refused: the target rejected them, or they cannot be converted; left_out: the sink's filter excludes them;
-    bytes: size of the sent payloads in a dry run; first_us, last_us: range of `selected_us`; reasons: of refusals.
+    sent: number of sent events; in a dry run, the number of events to send. refused: number of events that the target
+    rejected or that cannot be converted. left_out: number of events that the sink's filter excludes. bytes: size of the
+    payloads in a dry run. first_us, last_us: range of `selected_us`. reasons: texts about the first refused events.
     """
 
     sent: int = 0
@@ -67,7 +68,8 @@ class ReplayCounts:
 class ReplayTask:
     """Function that Spark pickles and runs on the executors. It contains references to secrets, not their values.
 
-    rate: maximum events per second of this task; dry_run: convert and count only, without sending.
+    rate: maximum number of events per second in each task, or None for no limit. dry_run: convert and count the events
+    without sending them.
     """
 
     sink: Sink
@@ -105,7 +107,7 @@ def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) 
 
 
 def _finish(delivery: Delivery) -> None:
-    """Deliver the remaining events. To check whether the target works, send it again what it accepted last."""
+    """Deliver the remaining events. To check whether the target works, send the event again that it accepted last."""
     while not delivery.is_done:
         wait_s = delivery.attempt_delivery()
         if delivery.needs_probe and delivery.last_accepted:
@@ -134,7 +136,7 @@ def _wanted(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator
 
 
 def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
-    """Split events into chunks of the size that the sinks service uses, which limits memory."""
+    """Split events into chunks with the same maximum size as in the sinks service, which limits memory."""
     some: list[SinkEvent] = []
     size = 0
     for event in events:

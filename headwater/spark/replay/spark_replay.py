@@ -1,7 +1,7 @@
 """Replay events with parallel Spark tasks, for a history that is too large for `headwater replay` in one process.
 
-Batches follow the order of event times. Within a batch, one task delivers all events of a run, in order. A batch starts
-after the previous batch has been delivered and the position after it saved, so a killed job repeats at most one batch.
+Batches follow the order of event times. Within a batch, one task delivers all events of a run, in order. The job saves
+its position after each delivered batch, before the next batch starts. A killed job therefore repeats at most one batch.
 """
 
 import logging
@@ -28,12 +28,12 @@ from headwater.spark.replay.replay_task import COUNTS_SCHEMA, PLACE, ROWS, Repla
 from headwater.tables import BRONZE, EVENTS
 
 BATCH_EVENTS = 100_000
-"""Events in a batch. The job saves its position after each batch."""
+"""Maximum number of events in a batch. The job saves its position after each batch."""
 
 BY_TASKS: Mapping[str, int | None] = {"openlineage": None, "kafka": None, "marquez": 1}
-"""Targets that tasks can deliver to, with the maximum number of parallel tasks (None: no limit).
+"""Types of targets to which tasks can deliver, with the maximum number of parallel tasks (None: no limit).
 
-Other targets convert whole runs or need delta-rs.
+Tasks cannot deliver to other types, because these convert whole runs or need delta-rs.
 """
 
 _ALL = 1 << 62
@@ -55,7 +55,7 @@ _ORDER = ("event_us", "received_us", "incarnation", "partition", "sequence")
 
 
 class OrderKey(NamedTuple):
-    """Sort key of an event in the order of event times. Times in us, UTC."""
+    """Sort key of an event. A replay sends events in this order. Times are in us, UTC."""
 
     event_us: int
     received_us: int
@@ -67,8 +67,8 @@ class OrderKey(NamedTuple):
 class ReplayPosition(msgspec.Struct, frozen=True, rename={"after": "behind"}):
     """The saved position of a replay.
 
-    heads: log, epoch, partition and newest sequence number of each partition when the replay began; after: the last
-    event of the last delivered batch, None before the first batch.
+    heads: (log, epoch, partition, newest sequence number) of each partition when the replay began. after: key of the
+    last event in the last delivered batch, or None before the first batch.
     """
 
     heads: list[tuple[str, str, str, int]]
@@ -83,8 +83,9 @@ class SparkReplay:
     ) -> None:
         """Configure a replay.
 
-        lake: folder or URI that contains `bronze`; streams: number of parallel tasks, by default Spark's default
-        parallelism. Raises WrongSetting for targets that tasks cannot deliver to.
+        lake: folder or URI that contains `bronze`. sink: the target and its options. span: selects the events.
+        streams: number of parallel tasks, by default Spark's default parallelism. Raises WrongSetting if tasks cannot
+        deliver to the target.
         """
         kind = sink.options.type
         if kind not in BY_TASKS or getattr(sink.options, "shape", "events") != "events":
@@ -102,7 +103,7 @@ class SparkReplay:
         self._positions = StoragePlace(spark, f"{lake}/{_FOLDER}/{sink.name}")
 
     def preview(self) -> dict[str, Any]:
-        """Convert the events without sending them, and return the counts and the range of their times."""
+        """Convert the events without sending them. Returns the counts and the first and last time of the events."""
         saved = self._saved_position()
         counts = self._deliver(saved, _ALL, dry_run=True)
         return {
@@ -114,8 +115,8 @@ class SparkReplay:
     def run(self, batch_events: int = BATCH_EVENTS) -> dict[str, Any]:
         """Send the events and return the counts. If the target is unavailable, wait for it without a time limit.
 
-        If a replay was interrupted, the same replay continues after the last delivered batch. After a complete replay,
-        it starts from the beginning. Raises LakeUnavailable if the same replay is running in another process.
+        If the same replay was interrupted, this call continues after the last delivered batch. If it was completed,
+        this call starts from the beginning. Raises LakeUnavailable if the same replay is running in another process.
         """
         with hold_lake_lock(self._spark, self._lake, f"{_FOLDER}/{self._sink.name}.lock"):
             saved = self._saved_position()
@@ -150,7 +151,7 @@ class SparkReplay:
         return counts
 
     def _chosen(self, events: DataFrame, at: ReplayPosition) -> DataFrame:
-        """Return the events of the time range up to the heads, with the columns of `OrderKey` and `selected_us`."""
+        """Return the events in the time range up to the heads, with columns for `OrderKey` and `selected_us`."""
         heads = {(log, epoch, partition): sequence for log, epoch, partition, sequence in at.heads}
         ordered = (
             up_to(events, heads)
@@ -182,7 +183,7 @@ class SparkReplay:
         return counts
 
     def _saved_position(self) -> ReplayPosition | None:
-        """Return the position of an interrupted replay, None if there is none. Incomplete files are ignored."""
+        """Return the position of an interrupted replay, or None if there is none. Ignores incomplete files."""
         for name in sorted(self._positions.names(), reverse=True):
             try:
                 return msgspec.json.decode(self._positions.read(name), type=ReplayPosition)
@@ -200,13 +201,16 @@ class SparkReplay:
 
 
 def _heads(events: DataFrame) -> list[tuple[str, str, str, int]]:
-    """Return the newest sequence number of each partition, with one collected row per partition."""
+    """Return (log, epoch, partition, newest sequence number) of each partition in `events`."""
     found = events.groupBy(*PLACE).agg(F.max("sequence").alias("head")).collect()
     return [(row.log, row.incarnation, row.partition, row.head) for row in found]
 
 
 def _end_of_batch(chosen: DataFrame, after: OrderKey | None, limit: int) -> OrderKey | None:
-    """Return the last key of a batch of at most `limit` events after a key, None if no events follow."""
+    """Return the last key of the next batch, which has at most `limit` events. Returns None if no events follow.
+
+    after: the key after which the batch begins, or None to begin with the first event.
+    """
     keys = chosen.select(F.struct(*_ORDER).alias("key"))
     remaining = keys.where(F.col("key") > _literal(after)) if after else keys
     if limit < _ALL:
@@ -228,7 +232,10 @@ def _literal(key: OrderKey) -> Column:
 
 
 def _rows(events: DataFrame, only: EventFilter) -> DataFrame:
-    """Return the columns that tasks read. Before the shuffle, a UDF removes bodies that the sink's filter excludes."""
+    """Return the columns `ROWS` and `event_us`. A UDF removes the bodies of events that the sink's filter excludes.
+
+    Spark applies the UDF before it shuffles the rows.
+    """
     head = [F.expr(_HEAD.get(name, name)).alias(name) for name in StoredHead._fields]
     rows = events.select(*PLACE, *_ORDER[:1], "selected_us", *head, "body")
     if only == EventFilter.model_validate({}):

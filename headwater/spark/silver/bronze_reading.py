@@ -1,7 +1,7 @@
-"""Convert bronze events to facts of runs (JSON), with references to the contents of their facets.
+"""Convert bronze events to facts about runs (JSON), with references to the contents of the events' facets.
 
-Events that recur refer to one shape, which contains their equal parts. Rows of older releases have no shape, so this
-module reads their bodies.
+Recurring events refer to one shape, which contains the parts that these events have in common. Rows of older releases
+have no shape, so this module reads the bodies of their events.
 """
 
 from collections.abc import Iterator
@@ -30,15 +30,15 @@ from headwater.spark.silver.texts import facts_text, text_of
 from headwater.tables import ListOf, StructOf, Table
 
 SHAPE_COLUMNS = ("event_id", "received_us", *SENT.values())
-"""The columns that silver reads of an event with a shape. Times are in microseconds."""
+"""The columns that silver reads from an event with a shape. Times are in microseconds."""
 
 _RULE_RUN_FACETS = (
     f"CASE WHEN run_facets RLIKE '{'|'.join(RUN_FACET_WORDS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
 )
-"""SQL for the run facets: empty if the rules use none of them, null if only the body contains them."""
+"""SQL for the run facets of an event: "" if the rules use none of these facets, null if only the body contains them."""
 
 BODY_COLUMNS = ("event_id", "received_us", "body")
-"""The columns that silver reads of an event without a shape."""
+"""The columns that silver reads from an event without a shape. Times are in microseconds."""
 
 BINDING = StructOf(
     {"namespace": "string", "name": "string", "to_namespace": "string", "to_name": "string", "time_us": "long"}
@@ -70,7 +70,7 @@ PARSED = Table(
 """One row for each event. Lists are JSON.
 
 `parts`: a list with the facts of the event. `contents`: the references in these facts, separated by spaces.
-`said`: null for events. In the row of a stored run, it lists the candidates of earlier batches.
+`said`: null for events. In the row of a stored run, it lists the run's candidates from earlier batches.
 `changes`: the event reports DROP or RENAME. `written`: the list of its outputs. `shape`: null if the body was read.
 `run_facets_in_body`: only the body contains the run facets.
 `partitioned_names`: the list of datasets whose parts the event mentions, or null.
@@ -97,15 +97,18 @@ def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRul
 
 @dataclass(frozen=True)
 class ShapeParser:
-    """Reads the events of one partition by their shapes.
+    """Converts the events of one Spark partition, shape by shape.
 
-    For each shape, the rows must contain its contents first, then the shape itself, then its events.
+    The rows must be sorted by shape. Of each shape, the contents come first, then the shape, then the events.
     """
 
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`."""
+        """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`, one for each event.
+
+        A row of a content has `ref`, and a row of a shape has the row of `shapes`. In other rows, both are null.
+        """
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
             reader = make_facts_reader(self.names, contents)
@@ -145,7 +148,7 @@ class BodyParser:
 
 
 class _SharedCells:
-    """The cells of `PARSED` that events share if their shape, their kind and the meaning of their names are equal."""
+    """The cells of `PARSED` that events share if they have the same shape, kind and forms of names."""
 
     def __init__(self, fact: RunFacts):
         self._contents = refs_of(fact)

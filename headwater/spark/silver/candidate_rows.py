@@ -25,11 +25,11 @@ WRITTEN, SETTLES, JOB = "written", "settles", "job"
 class CandidateRow(Struct):
     """A candidate in the columns `COLUMNS`.
 
-    Without an output, the columns of the dataset are null, and `output_key` identifies the job.
+    If the run reports no output, the columns of the dataset are null, and `output_key` identifies the job.
     application: the run key of the parent run.
-    asks: which related runs may explain opaque inputs (BELOW, BESIDE); null for none.
-    kin: the names that these runs report, as JSON.
-    names: see `names_text`.
+    asks: which related runs may explain opaque inputs (BELOW or BESIDE); null if none can.
+    kin: the datasets that these related runs report, as JSON.
+    names: the datasets and jobs in the lineage, as `names_text` returns them.
     """
 
     group_key: str
@@ -76,7 +76,7 @@ class CandidateRow(Struct):
         return ADDS_ROWS if not self.rewrites else WHOLE_UNLESS_PARTITIONED if self.unless_parts else WHOLE_REWRITE
 
     def candidate(self, lineage: T) -> Candidate[T]:
-        """Convert the row to a `Candidate`; lineage: a value that identifies its content."""
+        """Convert the row to a `Candidate`. lineage: the candidate's lineage, or another value that represents it."""
         return Candidate(
             self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
             self.landed, self.kind_of_write,
@@ -85,7 +85,7 @@ class CandidateRow(Struct):
 
 
 def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
-    """Convert a candidate to a row; application: the run key of the parent run."""
+    """Convert a candidate to a row. application: the run key of the parent run."""
     layer, job, output = job_output
     namespace, name, generation = output or (None, None, None)
     return CandidateRow(
@@ -100,7 +100,10 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
 
 
 def _explainers(lineage: OutputLineage) -> str | None:
-    """Return which runs may explain opaque inputs (rule 4.7): runs BELOW this one, or BESIDE it in its execution."""
+    """Return which runs may explain opaque inputs (rule 4.7).
+
+    BELOW means runs below this run, and BESIDE means other runs in the same execution. None means no runs.
+    """
     if lineage.has_hidden_inputs:
         return BELOW
     return BESIDE if lineage.output is None else None
@@ -109,7 +112,8 @@ def _explainers(lineage: OutputLineage) -> str | None:
 def names_text(lineage: OutputLineage) -> str:
     """Return the datasets and jobs in lineage as a JSON list of [namespace, name] or [namespace, name, kind].
 
-    Kinds are WRITTEN, SETTLES and JOB. Datasets have no generation. A join by name finds the candidates of a dataset.
+    Kinds are WRITTEN, SETTLES and JOB. The names of datasets contain no generation. A join by these names finds the
+    candidates that name a dataset.
     """
     written = [] if lineage.output is None else [(*lineage.output.parts, WRITTEN)]
     settling = [

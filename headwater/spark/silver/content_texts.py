@@ -1,4 +1,7 @@
-"""Read the contents of schema, lineage and SQL facets from bronze. Tasks decode a content when they first need it."""
+"""Read the contents of schema, lineage and SQL facets from bronze. A task decodes a content when it is first used.
+
+A reference to a content is a prefix for the kind of the facet, followed by the content's hash.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,10 +28,13 @@ from headwater.spark.silver.texts import CachedDecoder, text_of
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, VALUES, Table
 
 SCHEMA, LINEAGE, SQL = "s", "l", "q"
-"""Prefixes of references: the kind of the facet. Empty facets of different kinds may have the same hash."""
+"""Prefixes of references, one for each kind of facet. Empty facets of different kinds may have the same hash."""
 
 CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolean"})
-"""`value`: the content as JSON, null if it is empty. `twins`: the schema has columns that differ only in case."""
+"""One row for each content. `ref`: the reference to the content. `value`: the content as JSON, null if it is empty.
+
+`twins`: the content is a schema with columns that differ only in case.
+"""
 
 read_columns = CachedDecoder(tuple[Path, ...])
 _read_lines = msgspec.json.Decoder(tuple[SentEdge, ...])
@@ -37,7 +43,7 @@ _EMPTY = "[]"
 
 
 def refs_of(fact: RunFacts) -> str:
-    """Return the references to the contents of an event, sorted and separated by spaces."""
+    """Return the references to the contents of an event's facets, sorted and separated by spaces."""
     schemas = {one.schema for one in (*fact.inputs, *fact.outputs) if one.schema}
     sql = {fact.content.sql} - {None, DELETED}
     lineage = [LINEAGE + each for each in lineage_of(fact)]
@@ -54,7 +60,7 @@ def lineage_of(fact: RunFacts) -> set[str]:
 
 
 def joined_refs(refs: Iterable[str]) -> str:
-    """Return references as one text, sorted and separated by spaces."""
+    """Join references to one text, sorted and separated by spaces."""
     return " ".join(sorted(refs))
 
 
@@ -65,9 +71,10 @@ def refs_in(rows: DataFrame, *more: str) -> DataFrame:
 
 
 def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) -> DataFrame:
-    """Return the rows of a bronze table whose key is in `wanted`.
+    """Return the rows of a bronze table with keys that occur in `wanted`.
 
-    The result is empty if the table does not exist because an older release wrote bronze.
+    key: name of the column with the key, in the table and in `wanted`. The result is empty if the table does not exist,
+    because an older release wrote bronze.
     """
     if not bronze.exists(table):
         return bronze.rows(table, [])
@@ -76,7 +83,10 @@ def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) 
 
 
 def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataFrame:
-    """Return a row of `CONTENT` for each reference; `refs` must contain each reference (`ref`) once."""
+    """Return a row of `CONTENT` for each reference. refs: rows with the column `ref`, each reference once.
+
+    names: the rules for names in lineage facets.
+    """
     read: Mapping[str, tuple[Table, Callable[[Sequence[Row]], tuple[str, bool]]]] = {
         SCHEMA: (SCHEMAS, _schema),
         LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
@@ -93,7 +103,7 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
 
 
 class TextContents(FacetContentsInMemory):
-    """The contents that one task needs. They stay JSON until the rules read them."""
+    """The contents that one task needs. A content stays JSON until the rules first read it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,7 +131,7 @@ class TextContents(FacetContentsInMemory):
         return super().schema(content_hash)
 
     def sql(self, content_hash: str) -> SentSql:
-        """Return the content of an `sql` facet; its query is empty if bronze has no text for it."""
+        """Return the content of an `sql` facet. Its query is empty if bronze does not contain the facet."""
         if content_hash not in self._sql:
             text = self._texts[SQL + content_hash]
             self.add_sql(content_hash, SentSql("") if text == _EMPTY else _read_sql.decode(text))
@@ -129,12 +139,18 @@ class TextContents(FacetContentsInMemory):
 
 
 def ambiguous_keys(columns: str) -> frozenset[str]:
-    """Return the casefolded names that several columns of a schema share (`find_exact_names`); columns: JSON."""
+    """Return the casefolded names that several columns of a schema share (`find_exact_names`).
+
+    columns: the columns of the schema as JSON.
+    """
     return find_exact_names(read_columns(columns))
 
 
 def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
-    """Convert the rows of one hash to a row of `CONTENT`. Bronze may contain a row twice."""
+    """Convert the rows with one hash to a row of `CONTENT`. Bronze may contain each of these rows several times.
+
+    kind: prefix of the reference. step: converts the rows to the values of `value` and `twins`.
+    """
     once = {row[1]: row for row in rows}
     yield kind + rows[0][0], *step([once[ordinal] for ordinal in sorted(once)])
 

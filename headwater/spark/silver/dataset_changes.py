@@ -19,8 +19,8 @@ KEYS = tuple(NAME_CHANGES.columns)
 def name_changes(rows: Sequence[Row]) -> Iterator[Row]:
     """Convert the rows of one run, in the columns `spark_derivation.RUN_COLUMNS`, to rows of `NAME_CHANGES`.
 
-    A PENDING row states that the run may still drop or rename (`ordinal` 0) or write a dataset, once more of its events
-    arrive.
+    A PENDING row states that later events of the run may turn it into a drop or rename (`ordinal` 0), or into a write
+    of the named dataset (`ordinal` null).
     """
     facts = list({fact.event_id: fact for row in rows for fact in read_facts(row[1])}.values())
     run_key = facts[0].run_key

@@ -1,4 +1,4 @@
-"""Rule 12: the columns of one dataset, from the lists of columns that silver stores for it."""
+"""Rule 12: compute the columns of one dataset from the lists of columns that silver stores for this dataset."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,11 @@ from headwater.spark.silver.texts import text_of
 
 
 class DatasetLists:
-    """The lists that make up the columns of a dataset; texts: the columns of each list as JSON, by hash."""
+    """The lists of columns that together make up the columns of a dataset.
+
+    by_parts: some event mentions a part of the dataset. known: the mentions of lists.
+    texts: the columns of each list as JSON, by hash of the list.
+    """
 
     def __init__(self, by_parts: bool) -> None:
         """by_parts: some event mentions a part of the dataset."""
@@ -25,28 +29,29 @@ class DatasetLists:
         self.texts: dict[str, str] = {}
 
     def add(self, mention: SchemaMention, text: str) -> None:
-        """Add a mention of a list; text: its columns as JSON."""
+        """Add a mention of a list. text: the columns of this list as JSON."""
         self.known.add_mention(mention)
         self.texts[mention.schema] = text
 
     @property
     def schema(self) -> str | None:
-        """The hash of the joined lists; None without a list."""
+        """The hash of the joined lists, or None if there are no lists."""
         schemas = self.known.schema_hashes
         return join_schema_hashes(schemas, self._paths) if schemas else None
 
     @property
     def columns(self) -> str | None:
-        """The columns of the joined lists as JSON; None without a list."""
+        """The columns of the joined lists as JSON, or None if there are no lists."""
         schema = self.schema
         if schema is None or not is_joined_hash(schema):
             return self.texts[schema] if schema else None
         return text_of(join_column_lists([self._paths(each) for each in split_schema_hash(schema)]))
 
     def compare(self, schema: str) -> tuple[bool, bool]:
-        """Return whether a list adds a column, and whether its columns differ from those of the joined lists.
+        """Compare a list with the joined lists. schema: the hash of the list.
 
-        schema: the hash of the list. If the list is unknown, both values are true.
+        Returns whether the list adds a column, and whether its columns differ from the columns of the joined lists. If
+        the list is unknown, both values are True.
         """
         columns = self.columns
         if columns is None or schema not in self.texts:

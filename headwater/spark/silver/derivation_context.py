@@ -19,20 +19,21 @@ from headwater.spark.silver.texts import read_facts, text_of
 from headwater.tables import LATEST_FACETS, Table, columns_without
 
 SCHEMA_FACET, PARTS = "schema", "parts"
-"""Values of `facet` in rows of `LATEST` about columns; the other rows are about tags."""
+"""Values of `facet` in rows of `LATEST` about columns and about parts of datasets. The other rows are about tags."""
 
 LATEST = Table("latest", columns_without(LATEST_FACETS, "batch", "rules_hash"))
 
 
 @dataclass(frozen=True)
 class DerivationContext:
-    """The data from other runs that the derivation of a run uses. Spark sends it to every task, so it must be small.
+    """The data from other runs that the derivation of a run uses. Spark sends this data to every task, so it is small.
 
+    naming: the meaning of names.
     ambiguous_columns: the casefolded names that several columns of a dataset share; most datasets have none.
-    newest: the lists that count now, for datasets whose schemas a run takes from other runs.
-    histories: all mentions of lists, oldest first, for those of these datasets that need them.
-    partitioned: datasets in `newest` and `histories` whose parts some event mentions.
-    columns: the columns of each list, by hash.
+    newest: the lists of columns that currently count, for datasets with schemas that a run takes from other runs.
+    histories: all mentions of lists, oldest first, for datasets for which `newest` is not enough.
+    partitioned: datasets in `newest` and `histories` of which some event mentions a part.
+    columns: the columns of each list, by hash of the list.
     rules: the user rules, which may declare how jobs write.
     """
 
@@ -49,10 +50,11 @@ class DerivationContext:
         return column_key(column, self.ambiguous_columns.get(dataset, ()))
 
     def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
-        """Return a function for the columns of a dataset at a time (rule 12.7): (dataset, time) → hash of the list.
+        """Return a function that takes a dataset and a time (us) and returns the hash of its columns (rule 12.7).
 
-        If the known lists are not enough, the function returns None and adds the dataset to `missing`. The newest lists
-        are enough for runs after the base list, as most runs are. Earlier runs need the histories.
+        The function returns None if the dataset has no list. If the known lists are not enough, it returns None and
+        adds the dataset to `missing`. The newest lists are enough for runs after the base list, as most runs are.
+        Earlier runs need the histories.
         """
         joined: dict[tuple[str, ...], str] = {}
 
@@ -78,16 +80,16 @@ class DerivationContext:
 class NewestMentions:
     """Finds the newest mention of each list of columns, and the newest tags from each producer.
 
-    Results are by name as sent and by the dataset that the name means now. A row with the facet `parts` states that an
-    event mentions a part of the dataset.
+    Each result belongs to a name as sent and to the dataset that this name currently means. A row with the facet
+    `parts` states that an event mentions a part of the dataset.
     """
 
     naming: NameResolver
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
+        """Convert rows with facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
 
-        Rows of schemas have no `value`; `with_columns` adds it.
+        `value` is null in rows about schemas until `with_columns` adds it.
         """
         found: dict[tuple[Name, Name, str, str], tuple[SchemaMention, str | None]] = {}
         for (facts,) in rows:
@@ -120,7 +122,7 @@ class SchemaHistory:
     datasets: frozenset[Name]
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert facts as JSON to rows of `LATEST`, without `value`."""
+        """Convert rows with facts as JSON to rows of `LATEST` in which `value` is null."""
         for (facts,) in rows:
             for fact in read_facts(facts):
                 for name, mention in schema_mentions(fact):
@@ -130,7 +132,7 @@ class SchemaHistory:
 
 
 def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
-    """Add the columns of schemas to rows of `LATEST`, as `value`; contents: rows of `content_texts.CONTENT`."""
+    """Add the columns of schemas to rows of `LATEST`, as `value`. contents: rows of `content_texts.CONTENT`."""
     texts = contents.select("ref", F.col("value").alias("columns"), F.col("twins").alias("differ"))
     ref = F.when(F.col("facet") == "schema", F.concat(F.lit(SCHEMA), "content_hash"))
     found = latest.withColumn("ref", ref).join(texts, "ref", "left")
@@ -139,7 +141,7 @@ def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
 
 
 def list_key(mention: SchemaMention) -> str:
-    """Return the value of `producer` in rows about lists: the authority of the list and its hash."""
+    """Return the value of `producer` in rows of `LATEST` about lists: the authority and the hash of the list."""
     return f"{mention.authority} {mention.schema}"
 
 

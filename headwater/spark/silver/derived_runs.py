@@ -1,4 +1,4 @@
-"""Derive runs. Runs that need the schemas of other runs are derived up to three times."""
+"""Derive runs. A run that needs the schemas of other runs is derived up to three times."""
 
 import json
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ from headwater.spark.silver.texts import read_names
 class DerivedRuns:
     """Applies the rules to runs, with access to the stored runs and the newest facets.
 
-    facets: the newest facets, including those of the batch.
-    proofs: rows of `COMMIT_PROOFS`; None if there are no proofs.
+    facets: the newest facets, including the facets of the batch.
+    proofs: rows of `COMMIT_PROOFS`, or None if there are no proofs.
     """
 
     folder: TableFolder
@@ -45,10 +45,12 @@ class DerivedRuns:
     def derive(
         self, rows: DataFrame, contents: DataFrame, context: DerivationContext, *, has_nominal_times: bool
     ) -> tuple[DataFrame, Aggregates]:
-        """Apply the rules to runs. Return rows of `DERIVED` and aggregates over them.
+        """Apply the rules to runs. Return rows of `DERIVED` and aggregates over these rows.
 
-        If runs have nominal times, it also derives the runs that inherit them (rule 6.1).
-        has_nominal_times: silver contains a run with a nominal time.
+        If some run has a nominal time, this method also derives the runs that inherit the time (rule 6.1).
+
+        rows: the rows of the runs, in the columns `RUN_COLUMNS`. contents: rows of `CONTENT` for all references in
+        `rows`. has_nominal_times: silver contains a run with a nominal time.
         """
         derived, aggregates = self._derive_with_schemas(rows, contents, context)
         if not (has_nominal_times or aggregates["has_nominal_times"]):
@@ -63,10 +65,10 @@ class DerivedRuns:
     def _derive_with_schemas(
         self, rows: DataFrame, contents: DataFrame, context: DerivationContext, done: DataFrame | None = None
     ) -> tuple[DataFrame, Aggregates]:
-        """Apply the rules to runs. Derive runs again if they need the schemas of other runs.
+        """Apply the rules to runs. Derive runs again if they need schemas of datasets that other runs report.
 
-        The second derivation uses the newest lists of these datasets, and the third one all mentions of their lists.
-        done: rows of `DERIVED` to add to the result.
+        The second derivation uses the newest lists of columns of these datasets. The third derivation uses all mentions
+        of their lists. done: rows of `DERIVED` to add to the result.
         """
         derived, aggregates = self._derived(rows, contents, context, done)
         for more in (self._with_newest, self._with_histories):
@@ -126,5 +128,5 @@ class DerivedRuns:
 
 
 def names_in(texts_of_names: str) -> set[Name]:
-    """Return the names in the result of the aggregate `texts` over lists of names."""
+    """Return all names in the result of the aggregate `texts` over a column that contains lists of names as JSON."""
     return {Name(*name) for text in json.loads(texts_of_names) for name in read_names(text)}

@@ -10,7 +10,10 @@ from headwater.spark.silver.content_texts import LINEAGE, SCHEMA, SQL, contents_
 from headwater.tables import SHAPES
 
 CONTENT_ADDRESSED = frozenset(TABLES)
-"""Facets that silver does not copy, because bronze stores their rows by content hash. Copies would dominate silver."""
+"""Names of facets that silver does not copy, because bronze stores their rows by content hash.
+
+Copies of these facets would take most of the space of silver.
+"""
 
 _OF_DATASETS = "transform(concat(inputs, outputs), x -> concat('{kind}', x.{facet}))"
 _REFS = f"""array_distinct(filter(concat(
@@ -19,7 +22,7 @@ _REFS = f"""array_distinct(filter(concat(
     {_OF_DATASETS.format(kind=LINEAGE, facet="declared")},
     transform(filter(job_facets, f -> f.name = 'sql' AND NOT f.deleted), f -> concat('{SQL}', f.content_hash)),
     array(concat('{LINEAGE}', run_lineage), concat('{LINEAGE}', job_lineage))), x -> length(x) > 1))"""
-"""SQL for the references of a shape, without deleted facets."""
+"""SQL for the references of a shape to contents of facets, without deleted facets."""
 
 _HAS_FACETS_IN_BODY = f"""exists(concat(inputs, outputs), x -> exists(x.facets,
     f -> f.content_hash IS NULL AND NOT f.deleted AND f.name NOT IN {tuple(sorted(CONTENT_ADDRESSED))}))"""
@@ -30,13 +33,13 @@ class Shapes:
 
     rows: (`shape`, `shape_row`), where `shape_row` is the row of table `shapes`.
     refs: (`shape`, `ref`), the references of each shape.
-    contents: a row of `CONTENT` for each reference.
+    contents: a row of `CONTENT` for each distinct reference.
     has_events_without_shape: some events have no shape because an older release wrote them.
     has_facets_in_body: some shapes have dataset facets whose values only the body of an event contains.
     """
 
     def __init__(self, bronze: TableFolder, events: DataFrame, names: NameRules):
-        """Read the shapes of events; names: the rules for names in lineage facets."""
+        """Read the shapes of events. names: the rules for names in lineage facets."""
         more = {
             "shape_row": F.struct(*SHAPES.columns),
             "refs": F.expr(_REFS),

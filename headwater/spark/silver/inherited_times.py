@@ -1,4 +1,4 @@
-"""Rule 6.1 in silver: a run without a nominal time inherits it from the nearest run above it, else from its root."""
+"""Rule 6.1 in silver: a run without a nominal time inherits the time of the nearest run above it, else of its root."""
 
 import json
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _RUN = ("run_key", "parent_run", "execution", "nominal_at")
 
 
 def runs_with_inherited_times(folder: TableFolder, derived: DataFrame) -> DataFrame | None:
-    """Return (`run_key`, `above_us`) of the runs to derive again because they inherit a nominal time, or did before.
+    """Return the runs to derive again because they inherit a nominal time or did before the batch, or None.
 
-    derived: rows of `DERIVED` of a batch. above_us: the inherited time; null if the run inherits none. Returns None if
-    there are no such runs.
+    derived: the rows of `DERIVED` of a batch. The result has the columns `run_key` and `above_us` (the inherited time,
+    null if the run inherits none).
     """
     return _InheritedTimes(folder, derived).changed_runs()
 
@@ -72,7 +72,7 @@ class _InheritedTimes:
         return below
 
     def _above(self, runs: DataFrame) -> DataFrame:
-        """Return (`run_key`, `above_us`) of the runs that inherit a nominal time."""
+        """Return (`run_key`, `above_us`) of the runs in `runs` that inherit a nominal time, with this time."""
         steps = checkpoint(runs.select("run_key", F.col("parent_run").alias("at")).where("at IS NOT NULL"))
         visited, found = steps, self._fresh.limit(0).selectExpr("run_key", "unix_micros(nominal_at) AS above_us")
         while True:
@@ -105,7 +105,7 @@ class _InheritedTimes:
         )
 
     def _runs(self, condition: str) -> DataFrame:
-        """Return the runs after the batch; condition: SQL that limits how many stored runs Spark reads."""
+        """Return the fresh runs of the batch, and the other stored runs that match an SQL condition."""
         stored = self._stored.where(condition).select(*_RUN)
         return self._folder.coalesce_if_small(stored.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
 

@@ -1,4 +1,4 @@
-"""Compare the candidates of a batch with the stored ones: which candidates change, and which datasets are read."""
+"""Compare the candidates of a batch with stored candidates: which candidates change, and which datasets are read."""
 
 import json
 from collections.abc import Sequence
@@ -24,9 +24,10 @@ class NewCandidates(NamedTuple):
     """The changed candidates of a batch.
 
     rows: rows of `COUNTED`.
-    read: datasets, with `ever_read`: true if a run reads the dataset to write another, false if none does any more.
+    read: datasets for which `ever_read` may change. `ever_read` is true if some run reads the dataset to write another
+    dataset, and false if no run does so any more.
     closed_prefixes: prefixes of the run keys of candidates that were closed before the batch.
-    has_closed: some candidates are closed now.
+    has_closed: some of the rows are closed after the batch.
     has_unexplained: other runs may explain some open candidates (rule 4.7).
     changes_edges, repeats_lineage: as in `SilverBatch`.
     added_chars: the change of the total text length of open candidates, in characters.
@@ -45,9 +46,10 @@ class NewCandidates(NamedTuple):
 def new_candidates(
     folder: TableFolder, state: State, derived: DataFrame, aggregates: Aggregates, *, has_unexplained: bool
 ) -> NewCandidates | None:
-    """Compare the candidates of derived runs with the stored ones; return None if nothing changes.
+    """Compare the candidates of derived runs with stored candidates. Returns None if nothing changes.
 
-    derived: rows of `DERIVED`; aggregates: over these rows; has_unexplained: as in `LayerPosition`, before the batch.
+    derived: rows of `DERIVED`. aggregates: the aggregates of `DerivedRuns.derive` over these rows.
+    has_unexplained: as in `LayerPosition`, before the batch.
     """
     if not aggregates["changes"] and not (aggregates["has_parents"] and has_unexplained):
         return None

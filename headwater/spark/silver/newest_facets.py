@@ -1,4 +1,4 @@
-"""The newest schemas and tags of each dataset name, as sent, including those of the batch."""
+"""The newest schemas and tags of each dataset name as sent, including the schemas and tags of the current batch."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,28 +33,31 @@ FACET_KEY = ["namespace", "name", *DATASET, "facet", "producer"]
 IS_NEWER = "s.moved OR " + " > ".join(
     f"struct({', '.join(f'{side}.{name}' for name in ORDER_COLUMNS)})" for side in "st"
 )
-"""SQL condition for `State.put`: a row replaces the stored one if it is newer or has `moved`."""
+"""SQL condition for `State.put`: a row replaces the stored row if it is newer or its column `moved` is true."""
 
 _GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
 _VALUE_COLUMNS = [name for name in LATEST.columns if name not in FACET_KEY]
 
 
 class NewestFacets:
-    """Rows of `LATEST`, before the batch and with its changes."""
+    """Rows of `LATEST`, both before the batch and with the changes of the batch."""
 
     def __init__(self, folder: TableFolder, stored: DataFrame, naming: NameResolver):
-        """naming: the current meaning of names; stored: the rows before the batch."""
+        """naming: the current meaning of names. stored: the rows of `LATEST` before the batch."""
         self._folder = folder
         self._before = self._now = stored.select(*LATEST.columns)
         self._naming = naming
         self._case_conflicts: Sequence[Sequence[str]] = ()
 
     def add(self, rows: DataFrame, contents: DataFrame, spans: DataFrame | None) -> DataFrame:
-        """Add the schemas and tags in the facts of runs; return the new rows.
+        """Add the schemas and tags in the facts of runs. Returns the new rows, with the columns `gone` and `moved`.
 
-        contents: rows of `content_texts.CONTENT` for the references of these runs.
-        spans: the names whose meaning changed, and when; `rows` must then contain all runs that use these names.
-        A new row with `moved` replaces the stored row even if that is newer, and a row with `gone` deletes it.
+        A new row with `moved` replaces the stored row even if the stored row is newer. A row with `gone` deletes the
+        stored row.
+
+        rows: the facts of runs (`parts`). contents: rows of `content_texts.CONTENT` for the references of these runs.
+        spans: the names that changed their meaning, with the times of the change; None if there are none. If it is set,
+        `rows` must contain all runs that use these names.
         """
         mentions = map_rows(rows.select("parts"), NewestMentions(self._naming), LATEST)
         newest = F.max_by(F.struct(*_VALUE_COLUMNS), F.struct(*ORDER_COLUMNS)).alias("newest")
@@ -75,20 +78,20 @@ class NewestFacets:
         return fresh
 
     def _stale(self, spans: DataFrame) -> DataFrame:
-        """Return the rows of mentions in these spans. Their names mean other datasets now."""
+        """Return the rows of mentions in these spans. The names in these mentions now mean other datasets."""
         inside = self._now.join(F.broadcast(spans), ["namespace", "name"])
         inside = inside.where("time_us BETWEEN since_us AND until_us")
         return checkpoint(inside.select(*LATEST.columns).dropDuplicates(FACET_KEY))
 
     def lists(self, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:
-        """Return the lists of columns of datasets. For an unknown dataset, they are empty."""
+        """Return the lists of columns of each dataset. An unknown dataset has no lists."""
         return self._lists(self._now, datasets)
 
     def changed_columns(self, rows: DataFrame, schema_sources: Iterable[Name]) -> Iterator[Span]:
-        """Yield the datasets whose columns the batch may change, and the times that change (see `Schemas.renewed`).
+        """Yield the datasets with columns that the batch may change, and the times for which they may change.
 
-        rows: the facts of the batch; schema_sources: the datasets to compare. A late mention may change columns at any
-        time.
+        rows: the facts of the batch (`parts`). schema_sources: the datasets to compare. A late mention may change the
+        columns of a dataset for all times.
         """
         wanted = frozenset(schema_sources)
         mentioned = map_rows(rows.select("parts"), SchemaHistory(self._naming, wanted), LATEST)
@@ -122,7 +125,7 @@ class NewestFacets:
         return found
 
     def _partitioned(self, latest: DataFrame, datasets: Iterable[Name]) -> set[Name]:
-        """Return the datasets whose parts some event mentions."""
+        """Return the datasets of which some event mentions a part."""
         named = F.broadcast(self._folder.rows(_GENERATIONS, sorted(datasets)))
         rows = latest.where(F.col("facet") == PARTS).join(named, DATASET).select(*DATASET).distinct().collect()
         return {Name(*row) for row in rows}
@@ -130,8 +133,8 @@ class NewestFacets:
     def ambiguous_columns(self, before: Iterable[Name], *, moved: bool) -> Mapping[Name, frozenset[str]]:
         """Return the casefolded names that several columns share in the newest schemas (`ambiguous_keys`), by dataset.
 
-        before: the datasets with such columns before the batch; moved: the meaning of some names changed. If no schema
-        has such columns, as in most lakes, the method reads no table.
+        before: the datasets that had such columns before the batch. moved: the meaning of some names changed. If no
+        schema has such columns, as in most lakes, this method reads no table.
         """
         ambiguous = {Name(*name) for name in self._case_conflicts} | set(before)
         if moved:  # an older schema may be the newest again

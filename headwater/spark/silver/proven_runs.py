@@ -1,4 +1,4 @@
-"""Rule 6.7 in silver: proofs that commits give about the writes of runs, also of runs of earlier batches."""
+"""Rule 6.7 in silver: proofs that commits give about the writes of runs, including runs of earlier batches."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,10 @@ def store_proofs(folder: TableFolder, state: State, texts: str) -> Sequence[Comm
 
 
 def proven_runs(folder: TableFolder, stored: StoredRuns, proofs: Sequence[CommitProof]) -> DataFrame | None:
-    """Return the keys (`run_key`) of runs with proofs; None without proofs. Some runs may not have sent events yet."""
+    """Return the keys (`run_key`) of the runs that the proofs are about, or None if there are no proofs.
+
+    Some of these runs may not have sent events yet.
+    """
     if not proofs:
         return None
     ids = {each.run_id for each in proofs}

@@ -43,10 +43,10 @@ from headwater.tables import COMMIT_PROOFS, EDGE_SETS, LATEST_FACETS, SCHEMA_SOU
 
 
 class RunSelection(NamedTuple):
-    """Runs outside the batch that it may change.
+    """Runs that the batch may change, including stored runs without events in the batch.
 
-    spans: names and times; all runs that use these names at these times belong to the set.
-    keys: the keys (`run_key`) of further runs; None without any.
+    spans: names and times. The selection includes all runs that use one of these names at one of these times.
+    keys: the keys (`run_key`) of further selected runs, or None if there are no others.
     """
 
     spans: frozenset[Span] = frozenset()
@@ -54,17 +54,17 @@ class RunSelection(NamedTuple):
 
 
 class SilverBatch:
-    """Processes one batch of silver. Implements `changed_runs.ChangedBatch`.
+    """Processes one batch of silver. Implements `lineage.runs.derivation.ChangedBatch`.
 
     ambiguous_columns, has_schema_sources, has_unexplained, has_nominal_times, has_base_lists, has_commit_proofs,
     removed_before_us, newest_us, partitioned_names, buckets, content_chars: as in `LayerPosition`, after the batch.
-    had_base_lists, newest_before_us, buckets_before: the same, before the batch.
-    counted: the changed candidates, rows of `COUNTED`; None if none changed.
-    derived: the derived runs, rows of `DERIVED`.
-    replaced: prefixes of the keys of derived runs that silver contained before the batch.
+    had_base_lists, newest_before_us, buckets_before: the same values before the batch.
+    counted: the changed candidates as rows of `COUNTED`, or None if none changed.
+    derived: the derived runs as rows of `DERIVED`.
+    replaced: key prefixes of the derived runs that silver already contained before the batch.
     before: the open candidates before the batch.
-    changed_datasets: the changed datasets in the columns `DATASET`; None if none changed.
-    moved: names that a symlink, rename or drop changes.
+    changed_datasets: the changed datasets in the columns `DATASET`, or None if none changed.
+    moved: names that get another meaning by a symlink, rename or drop.
     changes_edges: some changed candidates may change edges.
     repeats_lineage: some changed candidates only repeat the current lineage of their outputs.
     """
@@ -79,7 +79,7 @@ class SilverBatch:
         *,
         bindings: Iterable[SqlRow],
     ):
-        """before: the position after the last batch; bindings: the stored rows of this table."""
+        """before: the position after the last batch. bindings: the stored rows of table `bindings`."""
         self.folder = folder
         self._bronze = bronze
         self.rules = rules
@@ -117,7 +117,7 @@ class SilverBatch:
         return self._names.naming
 
     def process(self, events: DataFrame) -> int:
-        """Write all tables of silver except `state`; return the number of events."""
+        """Process the events of a batch: write all tables of silver except `state`. Returns the number of events."""
         self._events = self.folder.coalesce_if_small(events)
         self._shapes = Shapes(self._bronze, self._events, self.rules.names)
         parsed, self._aggregates = checkpoint_with_aggregates(
@@ -152,12 +152,12 @@ class SilverBatch:
 
     @property
     def newly_partitioned(self) -> Set[Name]:
-        """The names of datasets of which the batch shows for the first time that they have partitions."""
+        """The names of datasets with partitions that no earlier batch has shown."""
         return self.partitioned_names - self._partitioned_names_before
 
     @property
     def ambiguity_changes(self) -> Set[Name]:
-        """The datasets for which the batch changes `ambiguous_columns`, the columns that differ only in case."""
+        """The datasets for which the batch changes `ambiguous_columns`."""
         before, now = self._ambiguous_columns_before, self.ambiguous_columns
         return {name for name in {*now, *before} if now.get(name) != before.get(name)}
 
@@ -174,19 +174,23 @@ class SilverBatch:
     # Methods of `ChangedBatch`, which `affected_runs` calls
 
     def name_changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[Change]]]:
-        """Return the drops and renames of all known runs, because the driver has them in memory."""
+        """Return (run key, drops and renames) of all known runs. The driver has all drops and renames in memory."""
         return self._names.changes(self._stored, has_changes=bool(self._aggregates["changes"]))
 
     def name_writes(self, runs: RunSelection) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Return the writes of runs, as (time, name)."""
+        """Return (run key, writes) of runs. Each write is a pair of time (us) and name of the dataset."""
         return self._names.writes(self._stored, runs.spans)
 
     def add_runs_using(self, runs: RunSelection, changed_names: Iterable[Span]) -> RunSelection:
-        """Return runs, extended by those that use these names; `_keys` looks them up when they are needed."""
+        """Return the selection, extended by the runs that use the changed names. `_keys` looks up these runs later."""
         return runs._replace(spans=runs.spans.union(changed_names))
 
     def add_runs_with_changed_columns(self, runs: RunSelection, changed_names: Set[Span]) -> RunSelection:
-        """Add the schemas and tags of the batch; return runs, extended by those whose columns they may change."""
+        """Add the schemas and tags of the batch. Return the selection, extended by runs that use changed datasets.
+
+        A changed dataset is one with columns that the batch may change. changed_names: the names that changed their
+        meaning, with the times of the change.
+        """
         changed_rows = self._names.changed_rows()
         sides_of_changes = (Name(*parts) for _, *sides in changed_rows for parts in (sides[:2], sides[2:4]) if parts[1])
         self.moved = {*(span.name for span in changed_names), *sides_of_changes}
@@ -208,14 +212,14 @@ class SilverBatch:
         return RunSelection(spans, users)
 
     def _keys(self, runs: RunSelection) -> DataFrame | None:
-        """Return the keys of these runs; None if `runs` has neither spans nor keys."""
+        """Return the keys (`run_key`) of the selected runs, or None if the selection has neither spans nor keys."""
         found = [] if runs.keys is None else [runs.keys]
         if runs.spans:
             found.append(self._stored.users(runs.spans))
         return checkpoint(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
     def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Aggregates]:
-        """Apply the rules to runs; return rows of `DERIVED` and aggregates over them."""
+        """Apply the rules to runs. Returns rows of `DERIVED` and aggregates over these rows."""
         proofs = self.state.read(COMMIT_PROOFS) if self.has_commit_proofs else None
         runs = DerivedRuns(self.folder, self._stored, self._facets, proofs)
         context = DerivationContext(self.naming, self.ambiguous_columns, rules=self.rules)
@@ -226,7 +230,7 @@ class SilverBatch:
         return derived, aggregates
 
     def _store_schema_sources(self, datasets: Set[Name]) -> None:
-        """Store the datasets whose schemas runs take from other runs."""
+        """Store the datasets with schemas that some runs take from other runs."""
         if datasets:
             self.has_schema_sources = True
             self.state.put(SCHEMA_SOURCES, self.folder.rows(SCHEMA_SOURCES, sorted(datasets)))

@@ -22,9 +22,9 @@ _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read:
 
 
 def reads(candidates: DataFrame) -> DataFrame:
-    """Return the datasets, without generation, that candidates read to write a different dataset.
+    """Return the datasets that candidates read to write a different dataset, in the columns `DATASET`.
 
-    A MERGE into the dataset itself does not count as a reader.
+    `generation` is "". A MERGE that reads and writes the same dataset does not count.
     """
     counted = candidates.where(f"layer <> '{ATTEMPTED}'")
     decoded = counted.select(F.from_json("content", _READS).alias("lineage")).where("lineage.output IS NOT NULL")
@@ -38,15 +38,15 @@ def reads(candidates: DataFrame) -> DataFrame:
 
 
 def still_read(lost: DataFrame, candidates: DataFrame) -> DataFrame:
-    """Return the datasets in `lost`, with `ever_read`: whether one of the candidates still reads the dataset."""
+    """Return the datasets in `lost` with the column `ever_read`: whether some candidate still reads the dataset."""
     found = lost.join(reads(candidates).withColumn("ever_read", F.lit(True)), DATASET, "left")
     return found.na.fill(False, ["ever_read"])
 
 
 def sent_spellings(derived: DataFrame) -> DataFrame:
-    """Return (dataset without generation, `sent`), where `sent` lists the spellings of its columns in lineage.
+    """Return (`DATASET`, `sent`), where `sent` lists the spellings of the dataset's columns in lineage.
 
-    derived: rows of `DERIVED`.
+    `generation` is "". derived: rows of `DERIVED`.
     """
     column = derived.select(F.explode("spellings").alias("of")).select("of.*")
     of_dataset = column.withColumn("generation", F.lit("")).groupBy(*DATASET)
@@ -54,12 +54,14 @@ def sent_spellings(derived: DataFrame) -> DataFrame:
 
 
 def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: DataFrame | None = None) -> DataFrame:
-    """Return the changed rows of `datasets`, with `gone` (the dataset is empty) and `was_hash` (former `schema_hash`).
+    """Return the changed rows of `datasets`, with `gone` and `was_hash`.
 
-    latest: the newest facets; known: the stored rows.
+    `gone`: the dataset has no schema, tags, spellings or readers any more. `was_hash`: the former `schema_hash`. Tags,
+    readers and spellings are common to all generations of a dataset; the row of the first generation contains them.
+
+    latest: the newest facets, as rows of `LATEST`. known: the stored rows of `datasets`.
     wanted: the datasets to compute, with `ever_read`, which is null if the stored value applies.
-    spellings: rows of `sent_column_spellings` to add.
-    Tags, readers and spellings are common to all generations; the row of the first generation contains them.
+    spellings: rows of `sent_spellings` to add, or None.
     """
     facets = latest.join(wanted.select(*_NAME), _NAME, "left_semi")
     columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
@@ -101,7 +103,10 @@ def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: 
 
 
 def _columns(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield (dataset, hash of its columns, columns as JSON, time of its base list) for each dataset with columns."""
+    """Convert rows (`DATASET`, rows of `LATEST`) to rows of `_LISTED`, one for each dataset with columns.
+
+    base_us: the time of the dataset's base list, or null.
+    """
     for *dataset, lists in rows:
         cells = [tuple(each.values()) for each in lists]
         found = DatasetLists(any(row[5] == PARTS for row in cells))
@@ -119,7 +124,7 @@ _LISTED = Table(
 
 
 def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
-    """Return all rows of `fields` after the batch; rows: the changed rows of `datasets`."""
+    """Return all rows of `fields` after the batch. rows: the changed rows of `datasets`."""
     changed = rows.where("gone OR NOT schema_hash <=> was_hash")
     path = changed.where("NOT gone").select(
         *DATASET, "schema_hash", "batch", "rules_hash", F.posexplode(F.from_json("columns", "ARRAY<ARRAY<STRING>>"))
@@ -138,9 +143,10 @@ def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
 
 
 def jobs(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool) -> DataFrame:
-    """Return the rows of `jobs` for the jobs of these runs.
+    """Return the new rows of `jobs` for the jobs of these runs.
 
-    stored: the rows of these jobs before the batch; known: silver contained some of the runs before the batch.
+    stored: the rows of these jobs before the batch. runs: rows of `DERIVED`. known: silver already contained some of
+    the runs before the batch.
     """
     before = stored.select(*_JOB, F.struct("*").alias("was"))
     if not known:
@@ -159,8 +165,8 @@ def jobs(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool
 def _jobs(runs: DataFrame, known: DataFrame) -> DataFrame:
     """Return rows of `jobs`, with the column `time_moved_back`.
 
-    time_moved_back: the last event of the job's newest run is now earlier than before. Its time was far in the future
-    until the run sent an event with a credible time.
+    time_moved_back: the last event time of the job's newest run is now earlier than before the batch. This happens if
+    the time was far in the future until the run sent an event with a credible time.
     """
     order = F.struct("last_event_at", "run_key")
     has_moved_back = F.expr("run_key = was.last_run AND last_event_at < was.last_seen_at")

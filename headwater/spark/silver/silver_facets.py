@@ -31,7 +31,11 @@ from headwater.tables import FACETS, VALUES, Table, columns_without
 SENT = Table(
     "sent_facets", {**columns_without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"}
 )
-"""`content_hash`: identifies the value in table `facets` of bronze. `in_body`: only the body contains the value."""
+"""One row for each facet of a run, job or dataset in an event.
+
+`content_hash`: identifies the value in table `facets` of bronze. `in_body`: only the body of the event contains the
+value.
+"""
 
 KEY = ["entity", "namespace", "name", "facet"]
 _RUN_COLUMNS = [
@@ -57,9 +61,10 @@ def newest_facets(
     *,
     run_facets_in_body: bool,
 ) -> DataFrame:
-    """Return the newest value of each facet in these events, with null for a deleted facet.
+    """Return the newest value of each facet in these events. The value of a deleted facet is null.
 
-    parsed: the rows of `PARSED` for the events; run_facets_in_body: only bodies contain the facets of some runs.
+    parsed: the rows of `PARSED` for the events. run_facets_in_body: only bodies of events contain the facets of some
+    runs.
     """
     runs = map_rows(
         events.where("run_facets IS NOT NULL AND shape IS NOT NULL").select(*_RUN_COLUMNS), run_facets, SENT
@@ -76,7 +81,7 @@ def newest_facets(
 
 
 def newest_of(facets: DataFrame) -> DataFrame:
-    """Return the newest row for each facet of each entity."""
+    """Return the newest row for each facet of each run, job and dataset."""
     rest = [name for name in facets.columns if name not in KEY]
     return facets.groupBy(*KEY).agg(F.max_by(F.struct(*rest), "event_order").alias("newest")).select(*KEY, "newest.*")
 
@@ -84,7 +89,7 @@ def newest_of(facets: DataFrame) -> DataFrame:
 def _with_bodies(
     bronze: TableFolder, events: DataFrame, parsed: DataFrame, found: DataFrame, names: NameRules
 ) -> DataFrame:
-    """Add the facets that only bodies contain. Spark reads only the bodies of their events."""
+    """Add the facets that only bodies of events contain. Spark reads only the bodies of events with such facets."""
     needed = parsed.where("run_facets_in_body OR shape IS NULL").select("event_id")
     needed = needed.union(found.where("in_body").select(F.split("event_order", " ")[3])).distinct()
     bodies = events.join(bronze.coalesce_if_small(needed), "event_id", "left_semi").select(*BODY_COLUMNS)
@@ -114,9 +119,9 @@ class ShapeFacets:
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (shape, kind, job namespace, job name, producer, order, time) to rows of `SENT`.
+        """Convert rows (row of `shapes`, kind, job namespace, job name, producer, order, time) to rows of `SENT`.
 
-        The order and time are those of the newest event with this shape, kind, job and producer.
+        order, time: values of the newest event with this shape, kind, job and producer.
         """
         newest = _Newest()
         for shape_row, kind, namespace, name, producer, order, time_us in rows:

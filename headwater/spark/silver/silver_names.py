@@ -1,6 +1,7 @@
 """Learn the meaning of names from a batch: symlinks, drops, renames, and writes to names with a drop or rename.
 
-These are few in comparison with events, so the driver has them in memory and Spark sends them to every task.
+There are few of them in comparison with events. Therefore, the driver has all of them in memory, and Spark sends them
+to every task.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -24,9 +25,9 @@ _SIDES = ["namespace", "name", "to_namespace", "to_name"]
 
 
 class BatchNaming:
-    """The meaning of names (`naming`), before a batch and with its changes.
+    """The meaning of names (`naming`), first before a batch and then with the changes of the batch.
 
-    `SilverBatch` uses it to implement `changed_runs.ChangedBatch`.
+    `SilverBatch` uses this class to implement `lineage.runs.derivation.ChangedBatch`.
     """
 
     def __init__(self, known: Iterable[SqlRow]):
@@ -44,10 +45,10 @@ class BatchNaming:
             self.naming.set_writes(run_key, writes)
 
     def links(self, stored: StoredRuns) -> Sequence[tuple[Name, TimedLocation]]:
-        """Return the symlinks that `naming` has to learn, as (name, (time, location)).
+        """Return the symlinks that `naming` must learn from the batch, as (name, (time in us, location)).
 
-        If a name has one location, its earliest time in the batch is enough. If it has several, every time is needed,
-        because a late event may come between two of them.
+        If all symlinks of a name have the same location, the earliest time is enough. If a name has several locations,
+        all times are returned, because a late event may have a time between two of them.
         """
         link_rows = stored.parsed.select(F.explode("bindings").alias("link")).select("link.*")
         found = _by_alias((BINDING, *row) for row in link_rows.groupBy(*_SIDES).agg(F.min("time_us")).collect())
@@ -69,7 +70,7 @@ class BatchNaming:
         return self._links
 
     def changes(self, stored: StoredRuns, *, has_changes: bool) -> Iterator[tuple[str, Sequence[Change]]]:
-        """Yield the drops and renames of all known runs; `has_changes`: the batch reports DROP or RENAME."""
+        """Yield (run key, drops and renames) for all known runs. has_changes: the batch reports DROP or RENAME."""
         if has_changes or self._before:
             keys = stored.parsed.where("changes").select("run_key")
             if self._before:
@@ -83,7 +84,8 @@ class BatchNaming:
     def writes(self, stored: StoredRuns, moved: Set[Span]) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield (run key, writes) for all known runs that write to names with a drop or rename.
 
-        It first adds the runs of the batch, and the stored runs that use a name in `moved`.
+        A write is a pair of time (us) and name. This method first adds the runs of the batch, and the stored runs that
+        use a name in `moved`.
         """
         generations, found = self.naming.generations, set[str]()
         names = {*self.naming.bindings, *generations.touched(), *generations.renamed}
@@ -106,7 +108,7 @@ class BatchNaming:
         return [*links, *((*row, False) for row in after - before), *((*row, True) for row in before - after)]
 
     def _is_kept(self, row: Row) -> bool:
-        """Return whether to store a row. Rows about writes matter only for names with a drop or rename."""
+        """Return whether to store a row of `NAME_CHANGES`. Writes matter only for names with a drop or rename."""
         name = Name(row[1], row[2])
         if row[0] == WRITE:
             return self.naming.generations.has_changes(self.naming.bound(name, row[5]))
@@ -121,9 +123,10 @@ class BatchNaming:
 def new_links(
     found: Mapping[Name, Sequence[TimedLocation]], ambiguous: Set[Name], known: Mapping[Name, Sequence[TimedLocation]]
 ) -> set[tuple[Name, TimedLocation]]:
-    """Return the links of names that are new and have one location; ambiguous: the names with several locations.
+    """Return the symlinks of names that are not yet known and have only one location, as (name, (time, location)).
 
-    It compares sets of names, because an event may have thousands of links that are all known.
+    found: the symlinks of the batch by name. ambiguous: names with several locations. known: the known symlinks by
+    name. The function compares sets of names, because an event may contain thousands of known symlinks.
     """
     new = found.keys() - ambiguous - known.keys()
     return {(name, at) for name in new for at in found[name]}
@@ -159,7 +162,10 @@ def _by_run(rows: Iterable[Row]) -> ByRun:
 
 
 def _name_changes(stored: StoredRuns, run_keys: Set[str]) -> ByRun:
-    """Return the rows of `NAME_CHANGES` by run, from the stored facts of these runs and those of the batch."""
+    """Return the rows of `NAME_CHANGES` by run key, derived from the stored facts and the batch's facts of these runs.
+
+    A run without changes has an empty list.
+    """
     if not run_keys:  # do not scan table `runs` without need
         return {}
     rows = map_groups(stored.facts_of(stored.run_key_rows(run_keys)), "run_key", name_changes, NAME_CHANGES)

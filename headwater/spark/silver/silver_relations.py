@@ -1,7 +1,7 @@
 """Rule 4.7: find the reports of related runs that may explain opaque inputs, and store them with open candidates.
 
-A batch updates a candidate when the candidate opens, and when a run arrives that may explain it. So gold does not have
-to read earlier runs.
+A batch updates the reports of a candidate when the candidate becomes open, and when a run arrives that may explain it.
+Therefore, gold does not have to read earlier runs.
 """
 
 import json
@@ -27,14 +27,14 @@ _UNEXPLAINED = f"part = '{OPEN}' AND asks IS NOT NULL AND NOT gone"
 
 
 class SilverRelations:
-    """Finds the reports that may explain the candidates of one batch, and stored open candidates."""
+    """Finds the reports that may explain the candidates of one batch or stored open candidates."""
 
     def __init__(
         self, folder: TableFolder, before: DataFrame, derived: DataFrame, counted: DataFrame, *, has_unexplained: bool
     ):
-        """before: the open candidates before the batch; derived: rows of `DERIVED`; counted: rows of `COUNTED`.
+        """before: the open candidates before the batch. derived: rows of `DERIVED`. counted: rows of `COUNTED`.
 
-        has_unexplained: other runs may explain some open candidates.
+        has_unexplained: before the batch, there were open candidates that other runs may explain.
         """
         self._folder = folder
         self._fresh = derived.select("run_key", "parent_run")
@@ -54,9 +54,10 @@ class SilverRelations:
         )
 
     def explained(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """Return rows of `COUNTED` with `kin`, and aggregates over them.
+        """Return rows of `COUNTED` in which `kin` is set, and aggregates over the changed candidates.
 
-        The rows are those of the batch, and the open candidates of other runs that the batch may explain.
+        The rows include the changed candidates of the batch, and open candidates of other runs that runs of the batch
+        may explain.
         """
         counted = self._counted
         if not (self._aggregates["has_unexplained"] or self._has_unexplained):
@@ -108,7 +109,7 @@ class SilverRelations:
         return found
 
     def _below(self, roots: DataFrame) -> DataFrame:
-        """Return (`root`, `run_key`) for all runs below each root; roots: their keys (`run_key`)."""
+        """Return (`root`, `run_key`) for all runs below each root. roots: the keys of the roots (`run_key`)."""
         frontier, aggregates = _frontier(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
         found = frontier
         while aggregates["count"]:
@@ -120,9 +121,9 @@ class SilverRelations:
         return found.where("root <> run_key")
 
     def _related_runs(self, keys: DataFrame, aggregates: Mapping[str, Any], by: str) -> DataFrame:
-        """Return (`run_key`, `parent_run`) of the runs whose column `by` is among the keys.
+        """Return (`run_key`, `parent_run`) of the runs with a value in the column `by` that occurs in `keys`.
 
-        aggregates: contain the prefixes of the keys.
+        aggregates: contains the prefixes of the keys (`prefixes`).
         """
         near = self._runs.where(ranges(by, json.loads(aggregates["prefixes"]))).select("run_key", "parent_run")
         known = self._folder.coalesce_if_small(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
@@ -142,7 +143,10 @@ class SilverRelations:
         return map_groups(found.distinct(), "run_or_execution", _explanation, _EXPLANATIONS, small=self._folder.small)
 
     def _contents(self, by: str, wanted: DataFrame) -> DataFrame:
-        """Return (`run_or_execution`, `content`) of candidates with column lineage whose `by` is among the keys."""
+        """Return (`run_or_execution`, `content`) of candidates with column lineage.
+
+        by: `run_key` or `execution`. wanted: rows (`run_or_execution`, `by`) that select candidates by this column.
+        """
         wanted, aggregates = _frontier(wanted, by)
         columns = [*_CANDIDATE_KEY, by, "weight", "content"]
         near = self._closed.where(ranges(by, json.loads(aggregates["prefixes"]))).select(*dict.fromkeys(columns))
@@ -172,9 +176,9 @@ def _parents(runs: DataFrame) -> DataFrame:
 
 
 def _explanation(rows: Sequence[Row]) -> Iterator[Row]:
-    """Convert the rows (run_or_execution, content) of one run or execution to its row of `_EXPLANATIONS`.
+    """Convert the rows (`run_or_execution`, `content`) of one run or execution to one row of `_EXPLANATIONS`.
 
-    `kin` contains the joined reports.
+    `kin` contains the datasets that all these contents report.
     """
     found = reported_datasets(read_output_lineage(content) for _, content in rows)
     yield rows[0][0], text_of([sorted(names) for names in found])

@@ -1,4 +1,4 @@
-"""Write the rows of one batch to the tables of silver, and its changes to `state`."""
+"""Write the rows of one batch to the tables of silver, and the changes of the batch to `state`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from headwater.tables import (
 
 _OF_RUN = "entity = 'run'"
 STATE_FACETS = "(entity <> 'run' AND name IS NOT NULL)"
-"""SQL for the facets that `state` contains, too.
+"""SQL condition for the facets that `state` contains, too.
 
 The condition includes `name` because Delta counts all files if a condition has only partition columns.
 """
@@ -57,7 +57,8 @@ class ChangedDatasets(NamedTuple):
 class SilverWriter:
     """Writes one batch.
 
-    number: the number of the batch; replaced: prefixes of the keys of its runs that silver contained before.
+    number: the number of the batch. rules_hash: hash of the rules that the batch applies. replaced: key prefixes of the
+    runs of the batch that silver already contained.
     """
 
     folder: TableFolder
@@ -69,9 +70,10 @@ class SilverWriter:
     def datasets(
         self, latest: DataFrame, candidates: NewCandidates | None, spellings: DataFrame | None
     ) -> ChangedDatasets | None:
-        """Write the newest facets, datasets and fields; return the changed datasets, or None if none changed.
+        """Write the newest facets, datasets and fields. Returns the changed datasets, or None if none changed.
 
-        spellings: rows of `silver_datasets.sent_column_spellings`, None if there are none.
+        latest: rows of `LATEST` that `NewestFacets.add` returns. candidates: the changed candidates, or None.
+        spellings: rows of `silver_datasets.sent_spellings`, or None if there are none.
         """
         self.state.put(LATEST_FACETS, self._stamped(latest), when=IS_NEWER)
         wanted = latest.select(*DATASET)
@@ -117,7 +119,7 @@ class SilverWriter:
                 self.folder.append(table, self._stamped(rows))
 
     def bindings(self, rows: Sequence[tuple[object, ...]]) -> None:
-        """Write symlinks, drops, renames and writes; rows: the result of `BatchNaming.changed_rows`."""
+        """Write symlinks, drops, renames and writes. rows: the result of `BatchNaming.changed_rows`."""
         if rows:
             frame = self.folder.rows(_BINDINGS, rows)
             self.state.put(BINDINGS, self._stamped(frame))
@@ -133,7 +135,7 @@ class SilverWriter:
             self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def facets(self, fresh: DataFrame) -> None:
-        """Write the newest facets of runs, jobs and datasets, as `newest_facets` returns them."""
+        """Write the newest facets of runs, jobs and datasets. fresh: the facets that `newest_facets` returns."""
         fresh = checkpoint(self._stamped(fresh).select(*FACETS.columns))
         of_runs, others = fresh.where(f"{_OF_RUN}"), fresh.where(f"NOT {_OF_RUN}")
         before = self.state.lookup(FACETS, others, FACET_KEY)
@@ -156,7 +158,10 @@ class SilverWriter:
             self.folder.append(FACETS, of_runs)
 
     def _replace(self, table: Table, rows: DataFrame, prefixes: Sequence[str], instead_of: DataFrame) -> None:
-        """Replace the rows with the keys in `instead_of`; prefixes: prefixes of the run keys of the replaced rows."""
+        """Replace the rows of a table that have one of the keys in `instead_of` by new rows.
+
+        prefixes: prefixes of the run keys of the replaced rows.
+        """
         where = ranges("run_key", prefixes)
         fresh = self._stamped(rows).select(*table.columns)
 

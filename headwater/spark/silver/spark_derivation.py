@@ -45,16 +45,16 @@ DERIVED = Table(
 
 `datasets`: the names that the run uses. `changes`: candidates that are new, changed or `gone`.
 `missing`: a list (JSON) of datasets whose schemas in other runs the derivation needs, or null.
-`schema_sources`: a list (JSON) of all datasets whose schemas it takes from other runs, or null.
+`schema_sources`: a list (JSON) of all datasets with schemas that the derivation takes from other runs, or null.
 `stored`: table `runs` contained the run before the batch.
 `spellings`: columns of datasets as the lineage of the run spells them, each once per task.
 """
 
 RUN_COLUMNS = ("run_key", "parts", "contents", "said")
-"""The columns that a run is derived from, in the rows of its new events and in its row of table `runs`."""
+"""The columns from which a run is derived. The rows of its new events and its stored row in `runs` have them."""
 
 CandidateDigest = tuple[str, str, str]
-"""(key of the output, execution, hash of the row) of a candidate. It shows whether the candidate has changed."""
+"""(`output_key`, execution, hash of the row) of a candidate. A batch compares it to find out what has changed."""
 
 CandidatesByKey = Mapping[str, tuple[CandidateRow, CandidateDigest]]
 """The candidates of a run, by `group_key`."""
@@ -64,11 +64,11 @@ _BUCKETS = 16
 
 
 def derive(rows: DataFrame, contents: DataFrame, context: DerivationContext, *, small: bool) -> DataFrame:
-    """Derive runs; return rows of `DERIVED`.
+    """Derive runs. Returns rows of `DERIVED`.
 
-    rows: in the columns `RUN_COLUMNS`, with two optional columns: `above_us`, the nominal time that the run inherits,
-    and `proofs`, the proofs that commits give about the run.
-    contents: rows of `CONTENT` for all references in these rows.
+    rows: the events and stored rows of runs in the columns `RUN_COLUMNS`. There are two optional columns: `above_us`
+    (the nominal time that the run inherits) and `proofs` (rows of `COMMIT_PROOFS` about the run, as JSON).
+    contents: rows of `CONTENT` for all references in `rows`. small: use only one task.
     """
     if "above_us" not in rows.columns:
         rows = rows.withColumn("above_us", F.lit(None).cast("long"))
@@ -103,7 +103,7 @@ class Derive:
 
 
 class _Task:
-    """Derives runs, bucket by bucket. It caches results for recurring runs."""
+    """Derives runs, bucket by bucket. Caches results for recurring runs."""
 
     def __init__(self, context: DerivationContext):
         self._context = context
@@ -172,9 +172,10 @@ class _Task:
                 yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
     def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
-        """Yield each name that the run uses, as sent, with its dataset and the times of the run's first and last event.
+        """Yield the rows of `run_datasets` for a run: each name as sent, with the dataset that it means.
 
-        A declaration uses its names at all times.
+        The times are those of the run's first and last event. A declaration (a job or dataset event) uses its names at
+        all times.
         """
         found: dict[tuple[str, Name], Name] = {}
         who = run.mention_source

@@ -1,7 +1,7 @@
 """The table `state`: what a pass must know from earlier events. The last commit of a batch appends rows to it.
 
-For each key, the row with the highest batch applies. A step reads only rows with the keys of its batch; other rows cost
-the scan of their key columns. Every `COMPACT_EVERY` batches, a batch compacts the table to one row for each key.
+For each key, the row with the highest batch applies. A step reads only rows with the keys of its batch; of other rows,
+Spark scans only the key columns. Every `COMPACT_EVERY` batches, a batch compacts the table to one row for each key.
 """
 
 import json
@@ -17,21 +17,21 @@ from headwater.spark.layer_positions import LayerPosition, read_position
 from headwater.tables import EDGE_RUNS, FACETS, JOBS, STATE, STATE_KEYS, STATE_PARTS, Table
 
 SMALL = ("position", "binding", "finding")
-"""Parts whose rows the driver collects. They contain no timestamps, which JSON would format differently."""
+"""Parts with rows that the driver collects as JSON. They contain no timestamps, which JSON would format differently."""
 
 COMPACT_EVERY = 16
-"""Batches between two compactions: a read sees at most this many rows of each key.
+"""Number of batches between two compactions. The table contains at most about this many rows of each key.
 
-A batch that reads more bytes than `state` contains compacts as well, which at most doubles its own cost.
+A batch that reads more bytes than `state` contains also compacts the table. This at most doubles the cost of the batch.
 """
 
 STATE_COPIES = (JOBS, FACETS, EDGE_RUNS)
-"""Public tables that copy a part of `state` and that each batch changes."""
+"""Public tables that are copies of a part of `state` and would change with each batch."""
 
 COPY_SHARE = 32
-"""The size limit of a copy is `task_bytes` divided by this number (1 MB).
+"""Divisor of `task_bytes` for the size limit of a copy (1 MB). A batch writes a copy only up to this size.
 
-Only compactions and idle passes write larger copies.
+Larger copies are written only by compactions and by passes without new events.
 """
 
 _PARTS = {table.name: part for part, table in STATE_PARTS.items()}
@@ -40,9 +40,9 @@ _WITH_NULLS = ("binding",)
 
 
 class State:
-    """Rows of the tables `STATE_PARTS`, before a batch and with its changes.
+    """Rows of the tables `STATE_PARTS`, before a batch and with the changes of the batch.
 
-    position: the position after the last batch; compacts: this batch compacts the table.
+    position: the position after the last batch. compacts: this batch compacts the table.
     """
 
     position: LayerPosition
@@ -62,7 +62,7 @@ class State:
         return sum(part.size for part in self._stored.values())
 
     def updates_copy(self, table: Table) -> bool:
-        """Return whether this batch writes a table of `STATE_COPIES`."""
+        """Return whether this batch writes the given table of `STATE_COPIES`."""
         part, _ = _part_of(table)
         return self.compacts or self._size(part) <= self._folder.task_bytes // COPY_SHARE
 
@@ -83,9 +83,10 @@ class State:
         )
 
     def lookup(self, table: Table, keys: DataFrame, by: Sequence[str]) -> DataFrame:
-        """Return the rows of a table whose columns `by` are among the keys, with the changes of the batch so far.
+        """Return the rows of a table with values in the columns `by` that occur in `keys`.
 
-        All rows of one key of the table must have the same values in these columns.
+        The result includes the changes of the batch so far. All rows of one key of the table must have the same values
+        in the columns `by`.
         """
         part, key_columns = _part_of(table)
         wanted = self._folder.coalesce_if_small(keys.select(*by))
@@ -97,13 +98,14 @@ class State:
         return _newest_of(self._folder.coalesce_if_small(rows), table, key_columns)
 
     def collect(self, part: str) -> Sequence[Row]:
-        """Return the rows of a part of `SMALL` before the batch."""
+        """Return the rows of a part in `SMALL`, before the batch."""
         return self._small[part]
 
     def put(self, table: Table, rows: DataFrame, *, when: str = "") -> None:
-        """Insert rows or replace those with equal keys; rows whose column `gone` is true delete them.
+        """Insert rows into a table, replacing stored rows with equal keys.
 
-        when: SQL condition for the replacement of a stored row `t` by a row `s`.
+        A row with the value true in the optional column `gone` deletes the stored row. when: SQL condition under which
+        a new row `s` replaces a stored row `t`; by default, every new row does.
         """
         part, keys = _part_of(table)
         if when:
@@ -145,7 +147,7 @@ class State:
         return self._stored[part].size if part in self._stored else 0
 
     def _newest_small(self) -> Mapping[str, Sequence[Row]]:
-        """Return the newest row of each key by part of `SMALL`. Collects all rows of these parts."""
+        """Return the newest row of each key, by part in `SMALL`. The driver collects all rows of these parts."""
         found: dict[str, dict[tuple[object, ...], dict[str, object]]] = {part: {} for part in SMALL}
         parts = [
             self._part(part).select(F.lit(part).alias("part"), F.to_json(F.struct("*")).alias("row"))
@@ -182,7 +184,7 @@ def _stored_table(table: Table) -> Table:
 
 
 def _newest_of(rows: DataFrame, table: Table, keys: Sequence[str]) -> DataFrame:
-    """Return the newest row of each key that is not `gone`. Rows of older releases have no `gone`."""
+    """Return the newest row of each key, unless it is `gone`. Rows of older releases have null in `gone`."""
     rest = [name for name in _stored_table(table).columns if name not in keys]
     newest = F.max_by(F.struct(*rest), "batch").alias("newest")
     found = rows.groupBy(*keys).agg(newest).where("NOT coalesce(newest.gone, false)")

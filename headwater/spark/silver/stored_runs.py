@@ -1,4 +1,4 @@
-"""Look up runs: those of a batch, and those that silver contains."""
+"""Look up runs in the events of a batch and among the runs that silver contains."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ Aggregates = Mapping[str, Any]
 
 
 class StoredRuns:
-    """Finds the rows of runs and the contents that these refer to.
+    """Finds the rows of runs, and the contents to which these rows refer.
 
-    parsed: the rows of `PARSED` of the batch; batch_run_keys: the keys (`run_key`) of its runs.
+    parsed: rows of `PARSED` for the events of the batch. batch_run_keys: the keys (`run_key`) of the runs in the batch.
     """
 
     def __init__(
@@ -42,7 +42,10 @@ class StoredRuns:
         shapes: Shapes,
         names: NameRules,
     ):
-        """prefixes: those of the run keys in `parsed`, whose rows are those of `bronze_reading.PARSED`."""
+        """prefixes: the prefixes of the run keys in `parsed`, which contains rows of `bronze_reading.PARSED`.
+
+        shapes: the shapes of the events in the batch. names: the rules for names in lineage facets.
+        """
         self.parsed = parsed
         self.batch_run_keys = parsed.select("run_key").distinct()
         self._folder = folder
@@ -64,12 +67,12 @@ class StoredRuns:
         return self._folder.rows(_SPANS, [(*name.parts, *times) for name, *times in sorted(set(spans))])
 
     def users(self, spans: Iterable[Span]) -> DataFrame:
-        """Return (`run_key`) for the stored runs that use one of these names, as sent, at a time in its span."""
+        """Return the keys (`run_key`) of stored runs that use the name of a span, as sent, at a time in this span."""
         used = self._folder.read(RUN_DATASETS).join(F.broadcast(self.spans(spans)), ["namespace", "name"])
         return used.where("first_us <= until_us AND last_us >= since_us").select("run_key").distinct()
 
     def facts_of(self, run_keys: DataFrame) -> DataFrame:
-        """Return the stored rows of these runs and those of the batch, in the columns `RUN_COLUMNS`."""
+        """Return the stored rows and the batch's rows of the given runs, in the columns `RUN_COLUMNS`."""
         run_keys, aggregates = checkpoint_with_aggregates(run_keys, prefixes=texts(key_prefix("run_key")))
         batch_rows = self.parsed.select(*RUN_COLUMNS).join(run_keys, "run_key", "left_semi")
         return self._folder.coalesce_if_small(
@@ -77,9 +80,9 @@ class StoredRuns:
         )
 
     def rows_of(self, others: DataFrame | None) -> tuple[DataFrame, DataFrame]:
-        """Return the rows of the runs of the batch, in the columns `RUN_COLUMNS`, and their contents.
+        """Return the rows of the batch's runs in the columns `RUN_COLUMNS`, and the contents to which they refer.
 
-        others: the keys (`run_key`) of further runs to return.
+        others: the keys (`run_key`) of further stored runs to return, or None.
         """
         stored = self._stored(self.batch_run_keys, self._prefixes)
         if others is not None:
@@ -96,7 +99,10 @@ class StoredRuns:
         return self._folder.coalesce_if_small(fresh.unionByName(stored)), self.contents(stored)
 
     def contents(self, more: DataFrame | None = None) -> DataFrame:
-        """Return rows of `content_texts.CONTENT` for all references in the batch, and in the rows of `more`."""
+        """Return rows of `content_texts.CONTENT` for all references in the batch and in `more`.
+
+        more: further rows with the column `contents`.
+        """
         known = self._shapes.contents
         rows = [self.parsed.where("shape IS NULL")] if self._shapes.has_events_without_shape else []
         rows = [each.select("contents") for each in (*rows, *([] if more is None else [more]))]

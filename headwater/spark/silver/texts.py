@@ -1,4 +1,4 @@
-"""Encode values of the rules as JSON for flat columns, and decode them."""
+"""Encode the values that the rules use as JSON, to store them in text columns, and decode this JSON."""
 
 import hashlib
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class CachedDecoder(Generic[T]):
-    """Decodes JSON to one type. It caches the values, because texts recur."""
+    """Decodes JSON to one type. Caches the decoded values, because the same texts recur."""
 
     def __init__(self, kind: type[T]):
         self._decoder = msgspec.json.Decoder(kind)
         self._memo: Memo[T] = Memo()
 
     def __call__(self, text: str) -> T:
-        """Return the value of a text. Callers share it and must not change it."""
+        """Return the value of a JSON text. Callers share the value and must not change it."""
         raw = text.encode()
         return self._memo.get(raw) or self._memo.put(raw, self._decoder.decode(raw))
 
@@ -39,12 +39,12 @@ def facts_text(facts: Iterable[RunFacts]) -> str:
 
 
 def read_facts(text: str) -> list[RunFacts]:
-    """Decode facts."""
+    """Decode the JSON of `facts_text`."""
     return _facts.decode(text)
 
 
 def text_of(value: object) -> str:
-    """Encode a value of the rules as JSON."""
+    """Encode a value as JSON."""
     return _encoder.encode(value).decode()
 
 
@@ -77,7 +77,7 @@ _read_proofs = CachedDecoder(list[_ProofRow])
 
 
 def proofs_of(rows: str | None) -> CommitProofs:
-    """Decode rows of `COMMIT_PROOFS` from JSON; None means no rows."""
+    """Decode rows of `COMMIT_PROOFS` from JSON. None means that there are no rows."""
     return CommitProofs(
         CommitProof(row.run_id, Name(row.dataset_namespace, row.dataset_name), row.is_whole)
         for row in (_read_proofs(rows) if rows else ())

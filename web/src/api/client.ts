@@ -18,7 +18,7 @@ export type RetryResult = Json<operations['rejected-retry']>;
 type Value = string | number | readonly string[] | undefined | null;
 export type Query = Readonly<Record<string, Value>>;
 
-/** Headwater responded with an error; has its message and advice. */
+/** Headwater responded with an error. Contains the message and the advice of the response. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -41,7 +41,7 @@ export class Unreachable extends Error {
 const KEY = 'headwater-key';
 
 interface KeyPrompt {
-  /** The error that led here; empty if the user opened the dialog. */
+  /** The error that opened the dialog; empty if the user opened the dialog. */
   why: string;
 }
 
@@ -97,7 +97,7 @@ export function headers(): Record<string, string> {
   return value ? { authorization: `Bearer ${value}` } : SESSION_HEADER;
 }
 
-/** Format a query string. Empty values are left out; lists repeat their name. */
+/** Format a query string. Empty values are left out. A list becomes one parameter per item, all with the same name. */
 export function queryText(query: object): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query as Query))
@@ -116,7 +116,7 @@ interface Options {
   body?: string;
 }
 
-/** Send a request and parse the JSON answer. Throws Refused or Unreachable. */
+/** Send a request and parse the JSON answer. Throws ApiError or Unreachable. */
 export async function request<T>(path: string, query: object = {}, options: Options = {}): Promise<T> {
   const answer = await send(path, query, options);
   const body: unknown = await answer.json().catch(() => null);
@@ -124,7 +124,7 @@ export async function request<T>(path: string, query: object = {}, options: Opti
   return body as T;
 }
 
-/** Fetch the contract of a dataset as a file. Throws Refused or Unreachable. */
+/** Fetch the contract of a dataset as a file. Throws ApiError or Unreachable. */
 export async function contractFile(parameters: { namespace: string; dataset: string }): Promise<Blob> {
   const answer = await send('/api/headwater/v1/contract.yml', parameters, {});
   if (!answer.ok) throw errorOf(answer.status, await answer.json().catch(() => null));
@@ -144,7 +144,7 @@ async function send(path: string, query: object, options: Options): Promise<Resp
 }
 
 function errorOf(status: number, body: unknown): Error {
-  if (body === null || typeof body !== 'object') return new Unreachable(); // an error page of a proxy, or an empty body
+  if (body === null || typeof body !== 'object') return new Unreachable(); // the body is empty or an error page of a proxy
   const content = body as { error?: string; message?: string; fix?: string; nearest?: string[] };
   return new ApiError(status, content.error ?? content.message ?? `Status ${status}.`, content.fix ?? FIXES[status] ?? '', content.nearest);
 }

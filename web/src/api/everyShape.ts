@@ -20,9 +20,9 @@ interface Document {
   components: { schemas: Record<string, Schema> };
 }
 
-const MOST = 64; // maximum number of values per schema; with fewer combinations of members, all are generated
+const MOST = 64; // maximum number of values per schema; if a schema has fewer combinations of members, all combinations are generated
 const LONG = 12;
-const FEW = 2; // items of a nested list
+const FEW = 2; // number of items of a nested list
 const ABSENT = Symbol('absent');
 const TIMES = ['2026-03-01T12:00:00.000Z', '2026-11-21T10:40:00Z'];
 const TEXTS = ['abfss://lake@account/silver/customers', '', '<b>\u202e"🦆', '__proto__', 'long/'.repeat(100), '\u0000\ud800../\n'];
@@ -32,7 +32,7 @@ const LEAVES = [null, true, -1, '', 'text', [], [null, 'x', {}], {}];
 export const openapi = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
 const known = new Map<string, unknown[]>();
 
-/** Return the values of a named schema, the same in each run. inList: the values are items of a list. */
+/** Return test values for a named schema, the same values in each test run. inList: whether the values are items of a list. */
 export function shapesOf(name: string, inList = false): unknown[] {
   const key = inList ? `${name}[]` : name;
   const found = known.get(key) ?? shapes(openapi.components.schemas[name] ?? {}, { draw: draws(name), inList });
@@ -61,13 +61,13 @@ function shapes(schema: Schema, within: Within): unknown[] {
   } // prettier-ignore
 }
 
-/** Lists with no item, with one, and with all. */
+/** Return lists with no item, with one item, and with all items. */
 function lists(items: unknown[], inList: boolean): unknown[][] {
   const many = Array.from({ length: Math.max(LONG, items.length) }, (_, at) => items[at % items.length]);
   return inList ? [[], ...items.map((item) => [item, items.at(-1)]).slice(0, 8), items.slice(0, FEW)] : [[], many, items.slice(0, 1)];
 }
 
-/** An empty mapping, and mappings in which every key takes every value once. */
+/** Return an empty mapping, and mappings in which every key has every value once. */
 function mappings({ additionalProperties }: Schema, within: Within): unknown[] {
   const values = shapes(typeof additionalProperties === 'object' ? additionalProperties : {}, within);
   const mixed = values.map((_, at) => Object.fromEntries(KEYS.map((key, by) => [key, values[(at + by) % values.length]])));
@@ -95,7 +95,7 @@ const made = (members: [string, unknown][]): unknown => Object.fromEntries(membe
 
 type Draw = (below: number) => number;
 
-/** Pseudo-random numbers, the same in each run. */
+/** Return a generator of pseudo-random numbers. The same seed yields the same numbers. */
 function draws(seed: string): Draw {
   let state = 7;
   for (let at = 0; at < seed.length; at += 1) state = (Math.imul(state, 31) + seed.charCodeAt(at)) >>> 0;

@@ -1,4 +1,4 @@
-// Hooks for questions. After a temporary error they repeat the question.
+// Hooks for questions. After a temporary error, the hooks repeat the question.
 import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
 
 import { ask, isTransient, request, type Answer, type QuestionParameters, type Query, type Question } from './client';
@@ -19,10 +19,10 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Options for expensive questions: refresh them at this interval, not with each event. */
+/** Options for expensive questions: refresh the answer at this interval and not with each event. */
 export const ownPace = (everyMs: number) => ({ meta: { ownPace: true }, staleTime: everyMs, refetchInterval: everyMs });
 
-/** Ask a question of the Headwater API. With `enabled: false` it waits; with `staleTime: 'static'` it asks once. */
+/** Ask a question of the Headwater API. With `enabled: false`, it does not ask yet; with `staleTime: 'static'`, it asks only once. */
 export function useQuestion<N extends Question>(
   name: N,
   query: QuestionParameters<N>,

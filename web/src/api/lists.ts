@@ -1,4 +1,4 @@
-// Paged lists: scrolling loads pages for the table; an export loads all pages in turn.
+// Paged lists. Scrolling a table loads further pages; an export loads all pages, one after another.
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 
 import { ask, type Answer, type QuestionParameters, type Question, type Schemas } from './client';
@@ -8,7 +8,7 @@ interface PageOfList {
   totalCount: number;
   truncated: boolean;
   next: string | null;
-  /** Only for `unused`: the readers of each dataset; items refer to them by position. */
+  /** Only in the answer of `unused`: the readers of each dataset. Items refer to an entry by its position. */
   readers?: readonly { jobs: readonly Schemas['Job'][]; unread: readonly Schemas['JobUnread'][] }[];
 }
 
@@ -19,7 +19,7 @@ export type Item<N extends ListQuestion> = (Answer<N> extends { items: readonly 
 export interface List<N extends ListQuestion> {
   question: N;
   parameters: QuestionParameters<N>;
-  /** The first page, which also has the other parts of the answer. */
+  /** The first page. Only this page contains the members of the answer other than items. */
   first: (Answer<N> & PageOfList) | undefined;
   items: readonly Item<N>[];
   error: Error | null;
@@ -59,7 +59,7 @@ export async function* everyItem<N extends ListQuestion>(question: N, parameters
   }
 }
 
-/** Positions of readers are valid within one page, so items get their readers before pages are joined. */
+/** Return the items of a page with their readers, because the positions of readers are valid only within one page. */
 function itemsOf<N extends ListQuestion>({ items, readers }: PageOfList): Item<N>[] {
   if (!readers) return items as Item<N>[];
   return (items as { readers: number }[]).map((item) => ({ ...item, dataset_readers: readers[item.readers]?.jobs ?? [], dataset_unread: readers[item.readers]?.unread ?? [] })) as unknown as Item<N>[];

@@ -1,4 +1,4 @@
-// The live stream. It uses fetch, because an EventSource cannot send a key, and resumes after the last event id.
+// The live stream of events. It uses fetch, because an EventSource cannot send a key. A new stream resumes after the last event id.
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { useSyncExternalStore } from 'react';
 
@@ -36,7 +36,7 @@ export function useLiveState(): LiveState {
   );
 }
 
-/** Refresh the questions on the page, at most once a second. Questions about the past are not repeated: their answers do not change. */
+/** Refresh the questions on the page, at most once a second. Answers about the past do not change, so such questions are not repeated. */
 function scheduleRefresh(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined;
@@ -82,7 +82,7 @@ function whenVisible(): Promise<void> {
   });
 }
 
-/** Read one stream until it ends, the page becomes hidden, or the key changes. Removes its listeners afterwards. */
+/** Read one stream until the stream ends, the page becomes hidden, or the key changes. */
 async function listenOnce(): Promise<StreamEnd> {
   const abort = new AbortController();
   const leave = () => abort.abort();

@@ -2,7 +2,7 @@
 import { useAddress } from './hooks';
 
 export interface Who {
-  /** For display only; `issuer` and `subject` identify a person or program. */
+  /** The name for display. It is not unique; `issuer` and `subject` identify a person or program. */
   name: string;
   roles: string[];
   person: boolean;
@@ -14,9 +14,9 @@ export interface Who {
 }
 
 export interface Me {
-  /** Null if the key is missing, wrong or expired. */
+  /** The current user, null if the key is missing, wrong or expired. */
   who: Who | null;
-  /** Whether the server has sign-in. */
+  /** Whether users can sign in at the server. */
   signIn: boolean;
   /** Text above every page, from the setting `notice`. */
   notice: string | null;

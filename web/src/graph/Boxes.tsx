@@ -11,7 +11,7 @@ import { degrees, headingOf, accessibleName, subtitleOf } from './words';
 export interface GraphActions {
   onTable: (table: PictureTable) => void;
   onColumn: (table: PictureTable, column: PictureColumn) => void;
-  /** Show the questions about a column: is it masked everywhere, and what breaks without it. */
+  /** Show the answers about a column: whether it is masked everywhere, and what breaks without the column. */
   onAsk: (table: PictureTable, column: PictureColumn) => void;
   onEdge: (id: string) => void;
   onOpen: (table: PictureTable) => void;

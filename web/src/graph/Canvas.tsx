@@ -80,7 +80,7 @@ function Flow({ layout, opened, chosen, actions, about }: Props) {
 const NO_EDGES: LineEdge[] = [];
 const [ROWS_A_FRAME, EDGES_A_FRAME] = [60, 40];
 
-/** Return the visible items first, some more with each frame, and finally all items. The rest is off screen and not rendered. */
+/** Return the visible items first, `step` more items with each frame, and finally all items. */
 function useProgressiveItems<T>(items: readonly T[], isVisible: (item: T) => boolean, step: number): readonly T[] {
   const [many, setMany] = useState(0);
   const seen = useMemo(() => items.filter(isVisible), [items, isVisible]);

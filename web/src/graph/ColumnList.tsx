@@ -14,7 +14,7 @@ interface Row {
   way: string;
 }
 
-/** related: the graph shows the lineage of one column; then columns on its path come first. */
+/** related: whether the graph shows the lineage of one column. If so, the columns on its path come first. */
 export function ColumnList({ table, related }: { table: PictureTable; related: boolean }) {
   const { namespace, name } = table;
   const described = useAddress<Dataset>(marquez.dataset({ namespace, name }));

@@ -10,7 +10,7 @@ import { jobId } from './jobPicture';
 import { edgeId } from './picture';
 
 interface FlowRow {
-  /** The id of its edge. */
+  /** The id of the edge that represents this flow in the graph. */
   id: string;
   from: Answer<'job-graph'>['nodes'][number];
   to: Answer<'job-graph'>['nodes'][number];

@@ -35,7 +35,7 @@ interface TableProps {
   onFold: (side: 'up' | 'down') => void;
   onFocus: () => void;
   onPath: (() => void) | undefined;
-  /** The button that folds the tables between this one and another. */
+  /** The button that folds the tables between this table and another table. */
   between: ReactNode;
 }
 
@@ -58,7 +58,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
   );
 }
 
-/** Reasons why lineage stops at a table, upstream or downstream. */
+/** Shows the reasons why lineage stops at a table, upstream or downstream. */
 function Stops({ table }: { table: PictureTable }) {
   const parameters = { namespace: table.namespace, dataset: table.name, depth: 1, limit: 1 };
   const [upstream, impact] = [useQuestion('upstream', parameters), useQuestion('impact', parameters)];

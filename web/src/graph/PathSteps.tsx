@@ -15,7 +15,7 @@ export function PathSteps({ path, lens }: { path: Path; lens: Readonly<Record<st
   const text = useQueries({
     queries: distinct.map((query) => ({ queryKey: ['edge', query], queryFn: ({ signal }: { signal: AbortSignal }) => ask('edge', query, signal) })),
     combine: (found) => {
-      if (found.some(({ isPending }) => isPending)) return undefined; // wait for all answers, so that the text does not change with each
+      if (found.some(({ isPending }) => isPending)) return undefined; // wait for all answers, so that the text does not change with each answer
       const answers = new Map(distinct.map((query, at) => [JSON.stringify(query), found[at]?.data]));
       return path.map((step, at) => stepText(step, answers.get(JSON.stringify(queries[at])), at)).join('\n\n');
     },
@@ -51,7 +51,7 @@ function stepText(step: Path[number], answer: Answer<'edge'> | undefined, at: nu
   return [...lines.map((line) => `-- ${line.replaceAll('\n', '\n-- ')}`), ...(sql.length ? sql : ['-- no SQL was reported'])].join('\n');
 }
 
-/** Copy the text. Browsers offer the clipboard only to https and localhost; elsewhere select the text, for Ctrl-C. */
+/** Copy the text. Browsers offer the clipboard only on https and localhost; on other pages, select the text for Ctrl-C. */
 async function copy(text: string): Promise<void> {
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard) return clipboard.writeText(text);

@@ -27,7 +27,7 @@ export function useLifetime(enabled: boolean): string[] {
   }, [enabled, data]);
 }
 
-/** Return `steps` evenly spaced times from first to last (ms since 1970); none if first is not before last. */
+/** Return `steps` evenly spaced times from first to last (ms since 1970), or an empty list if first is not before last. */
 function evenly(first: number, last: number, steps: number): string[] {
   if (!(first < last)) return [];
   return Array.from({ length: steps }, (_, step) => new Date(first + ((last - first) * step) / (steps - 1)).toISOString());

@@ -35,7 +35,7 @@ export const hasGroups = ({ tables }: Picture): boolean => tables.some((table) =
 
 const WORST: readonly Status[] = ['failed', 'late', 'stale'];
 
-/** Count the unhealthy members of each group, stack and chain. Boxes without any have no badge. */
+/** Return badges with the number of unhealthy members of each group, stack and chain, by box id. Other boxes have no badge. */
 export function groupBadgesOf(picture: Picture, { items, truncated }: Pick<Answer<'health'>, 'items' | 'truncated'>): Map<string, Badge> {
   const boxes = new Map<string, string>();
   for (const table of picture.tables) {
@@ -52,7 +52,7 @@ export function groupBadgesOf(picture: Picture, { items, truncated }: Pick<Answe
   return new Map([...counts].map(([id, of]) => [id, groupBadge(of, truncated)]));
 }
 
-/** The ids of boxes that may contain an item: its own box, then groups, narrowest first. */
+/** Return the ids of boxes that may contain an item: the item's own box, then its groups, narrowest first. */
 function placesOf({ kind, namespace, name }: Schemas['HealthItem']): string[] {
   if (kind === 'job') return [`job:${namespace}/${name}`];
   const levels = LEVELS.filter((level) => level !== 'none');

@@ -4,7 +4,7 @@ import { edgeId, type Picture, type PictureEdge, type PictureTable } from './pic
 export const LEVELS = ['none', 'schema', 'lakehouse', 'namespace'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** The group part of a dataset name: empty, its first part, or all parts except the last. */
+/** Return the group of a dataset name at a level: an empty text, the first part of the name, or all parts except the last. */
 export function groupName(name: string, level: Level): string {
   const text = name.replace(/^\/+|\/+$/g, '');
   const separator = text.includes('/') ? '/' : '.';
@@ -40,7 +40,7 @@ function addToGroup(group: PictureTable | undefined, id: string, table: PictureT
   }; // prettier-ignore
 }
 
-/** Redirect edges to the boxes that contain their ends, and merge edges with the same ends. A box counts the edges inside it. */
+/** Redirect edges to the boxes that contain their ends, and merge edges with the same ends. A box counts the edges inside it instead. */
 export function foldInto(edges: readonly PictureEdge[], place: ReadonlyMap<string, string>, tables: Map<string, PictureTable>): PictureEdge[] {
   const found = new Map<string, PictureEdge>();
   for (const edge of edges) {

@@ -1,7 +1,7 @@
 // Compares two pictures of the same subject at two times.
 import type { Change, Picture, PictureColumn, PictureTable } from './picture';
 
-/** Merge two pictures. Parts of only the later one are marked as added, parts of only the earlier one as removed. */
+/** Merge two pictures. Parts that only `after` has are marked as added, parts that only `before` has as removed. */
 export function compare(before: Picture, after: Picture): Picture {
   const old = new Map(before.tables.map((table) => [table.id, table]));
   const now = new Map(after.tables.map((table) => [table.id, table]));

@@ -4,7 +4,7 @@ import type { Picture, PictureEdge, PictureTable } from './picture';
 import { shownColumns } from './shape';
 import { between, chains, neighbours } from './neighbours';
 
-/** The intended maximum of boxes, and the limits [neighbours per box, depth] that `fold` tries in turn to reach it. */
+/** BOXES: the intended maximum number of boxes. STEPS: limits [neighbours per box, depth] that `fold` tries until BOXES is reached. */
 const BOXES = 150;
 const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4], [1, 3], [1, 2]] as const; // prettier-ignore
 const MIN_CHAIN = 4;
@@ -14,7 +14,7 @@ const [DENSE, HEAVIEST] = [4, 1];
 export interface Folding {
   /** Ids of tables that are never stacked, and of chains that are open. */
   pinned: ReadonlySet<string>;
-  /** Pairs of tables; the tables between them are folded. */
+  /** Pairs of tables. All tables on paths between the two tables of a pair are folded. */
   between: readonly (readonly [string, string])[];
 }
 
@@ -30,7 +30,7 @@ export function fold(picture: Picture, folding: Folding): Picture {
   return best;
 }
 
-/** Mark all but the heaviest edges of each group as weak if the map is dense: drawing all edges would be unreadable. */
+/** If the map is dense, mark all edges of each group except the heaviest as weak, because a map with all edges is unreadable. */
 function markWeakEdges(picture: Picture): Picture {
   if (picture.edges.length <= DENSE * picture.tables.length || !picture.tables.some((table) => table.kind === 'group')) return picture;
   const strong = new Set<string>();
@@ -84,7 +84,7 @@ interface Stack {
   members: readonly string[];
 }
 
-/** Keep at most `keep` neighbours of each table, away from the subject, down to `depth`. Stack the others with everything behind them. */
+/** Keep at most `keep` neighbours of each table, away from the subject, up to `depth` steps. Stack the others with all tables behind them. */
 function stackNeighbours(picture: Picture, subject: PictureTable, pinned: ReadonlySet<string>, keep: number, depth: number): Picture {
   const neighboursOf = neighbours(picture);
   const tables = new Map(picture.tables.map((table) => [table.id, table]));
@@ -164,7 +164,7 @@ function stackTable({ id, kind }: Stack, first: PictureTable, members: readonly 
   }; // prettier-ignore
 }
 
-/** Merge the edges of columns without a visible row: they end at the same row of their table. */
+/** Merge the edges of columns without a visible row, because these edges end at the same row of their table. */
 export function foldRows(picture: Picture, opened: ReadonlySet<string>): Picture {
   const rows = new Map(picture.tables.map((table) => [table.id, new Set(shownColumns(table, opened.has(table.id)).map((column) => column.name))]));
   const end = (id: string, column: string | undefined) => [id, column === undefined || rows.get(id)?.has(column) ? column : null];

@@ -24,7 +24,7 @@ export interface Caption {
   notes?: readonly string[];
 }
 
-/** The caption of a lineage picture. saved: the time of saving. */
+/** Return the caption of a lineage picture. saved: the time at which the picture is saved. */
 export function captionOf(view: View, title: string, saved: Date): Caption {
   const now = `${time(saved.getTime())} UTC`;
   const details = [
@@ -88,7 +88,7 @@ export interface Framed {
   marks: Mark[];
 }
 
-/** Draw title and legend around a drawing of this size. The result is as wide as the wider of both. */
+/** Draw title and legend around a drawing of this size. The result is wide enough for the drawing and for the legend. */
 export function frame(picture: Picture, caption: Caption, colours: Colours, drawing: { width: number; height: number }): Framed {
   const legend = [...samples(picture, colours), ...(caption.notes ?? []).map((label): Sample => ({ label, stroke: 'none', width: 0 }))];
   const [title, subtitle] = [cut(caption.title, MOST / 2), cut(caption.subtitle, MOST)];

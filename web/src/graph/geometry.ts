@@ -12,7 +12,7 @@ export interface Box {
   height: number;
 }
 
-/** The smallest box that contains all boxes; an empty one at the origin if there are none. */
+/** Return the smallest box that contains all boxes. Without boxes, return an empty box at the origin. */
 export function boundingBox(boxes: readonly Box[]): Box {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const { x, y, width, height } of boxes) {
@@ -22,7 +22,7 @@ export function boundingBox(boxes: readonly Box[]): Box {
   return boxes.length ? { x: left, y: top, width: right - left, height: bottom - top } : { x: 0, y: 0, width: 0, height: 0 };
 }
 
-/** Whether a box overlaps the bounding box of two others. */
+/** Return whether a box overlaps the bounding box of two other boxes. */
 export const overlapsBoundingBox = (box: Box, a: Box, b: Box): boolean =>
   Math.min(a.x, b.x) <= box.x + box.width && Math.max(a.x + a.width, b.x + b.width) >= box.x &&
   Math.min(a.y, b.y) <= box.y + box.height && Math.max(a.y + a.height, b.y + b.height) >= box.y; // prettier-ignore

@@ -12,7 +12,7 @@ export const flowFilterOf = (text: string): FlowFilter => FLOW_FILTERS.find((eac
 
 export const jobId = ({ namespace, name }: { namespace: string; name: string }): string => `job:${namespace}/${name}`;
 
-/** asked: the graph is about one job, the node with distance 0, which becomes the subject. */
+/** hasSubject: whether the graph is about one job. This job has the distance 0 and becomes the subject of the picture. */
 export function jobPicture(answer: Jobs, hasSubject: boolean, shown: FlowFilter): Picture {
   const tables = answer.nodes.map((node): PictureTable => ({
     id: jobId(node), kind: 'job', namespace: node.namespace, name: node.name, level: node.level, jobs: node.jobs,
@@ -34,7 +34,7 @@ export function jobPicture(answer: Jobs, hasSubject: boolean, shown: FlowFilter)
 
 export const hubId = ({ namespace, dataset }: { namespace: string; dataset: string }): string => `dataset:${namespace}/${dataset}`;
 
-/** A box for a dataset with many writers and readers. It replaces the edges between all their pairs. */
+/** Return a box for a dataset with many writers and readers. The box replaces the edges from each writer to each reader. */
 function hubTable(answer: Jobs, hub: Jobs['hubs'][number]): PictureTable {
   const readers = hub.readers.map((at) => answer.nodes[at]?.distance ?? 0);
   return {
@@ -43,7 +43,7 @@ function hubTable(answer: Jobs, hub: Jobs['hubs'][number]): PictureTable {
   }; // prettier-ignore
 }
 
-/** The edges of a hub. The answer has direct edges for the subject job, so the hub draws none for it. */
+/** Return the edges of a hub, without edges to the subject job: the answer already has direct edges for this job. */
 function hubEdges(answer: Jobs, hub: Jobs['hubs'][number], hasSubject: boolean): PictureEdge[] {
   const jobs = (places: readonly number[]) => places.flatMap((at) => answer.nodes[at] ?? []).filter((node) => !(hasSubject && node.distance === 0));
   const ends = [

@@ -6,7 +6,7 @@ export interface Item {
   isBox: boolean;
   layer: number;
   height: number;
-  /** The position of its upper edge (px), and its rank in the layer. */
+  /** y: position of the item's upper edge (px). at: rank of the item in its layer. */
   y: number;
   at: number;
   left: Link[];
@@ -73,7 +73,7 @@ function crossings(layers: readonly Item[][]): number {
   return many;
 }
 
-/** Count the pairs in the wrong order, by merge sort. */
+/** Return the number of pairs of values in the wrong order, computed by merge sort. */
 function inversions(values: number[]): number {
   if (values.length < 2) return 0;
   const [left, right] = [values.slice(0, values.length / 2), values.slice(values.length / 2)];
@@ -87,7 +87,7 @@ function inversions(values: number[]): number {
   return many;
 }
 
-/** Set y positions as close to the neighbours as order and spacing allow. */
+/** Set the y position of each item as close to its neighbours as the order and the spacing of the layer allow. */
 export function placeLayers(layers: readonly Item[][]): void {
   for (const layer of layers) {
     const room = layer.reduce((sum, item, at) => sum + item.height + apart(layer[at - 1], item), 0);

@@ -10,7 +10,7 @@ export interface Graph {
   edges: readonly GraphEdge[];
 }
 
-/** fromY, toY: distance of each end below the upper edge of its box; own: has a separate track; other edges of one source share a track. */
+/** fromY, toY: distance of each end below the upper edge of its box (px). own: the edge shares no lane with other edges of its source. */
 export interface GraphEdge {
   id: string;
   from: string;
@@ -18,7 +18,7 @@ export interface GraphEdge {
   fromY: number;
   toY: number;
   own: boolean;
-  /** Does not affect the positions of boxes. */
+  /** Whether the layout ignores this edge when it positions boxes. */
   weak: boolean;
 }
 
@@ -68,7 +68,7 @@ function components(vertices: readonly Vertex[]): { members: Vertex[]; names: Se
           seen.add(next);
           members.push(next);
         }
-    members.sort((a, b) => a.item.at - b.item.at); // input order decides between neighbours with equal positions
+    members.sort((a, b) => a.item.at - b.item.at); // the input order decides between boxes with equal positions
     return [{ members, names: new Set(members.map((each) => each.item.id)) }];
   });
 }

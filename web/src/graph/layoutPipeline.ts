@@ -7,7 +7,7 @@ import { graphOf } from './shape';
 export interface LayoutRequest {
   requestId: number;
   whole: Picture;
-  /** Undefined: do not fold. */
+  /** How to fold the picture; undefined does not fold it. */
   folding: Folding | undefined;
   /** Tables that show all their columns. */
   opened: ReadonlySet<string>;

@@ -9,7 +9,7 @@ export interface Line {
 
 const TURN = 40;
 
-/** byTarget: put the label at the end of the edge, because it ends at the row of a column. */
+/** byTarget: whether to put the label at the end of the edge, because the edge ends at the row of a column. */
 export function lineOf(route: readonly Point[], byTarget = false): Line {
   const [start, second, end] = [route[0], route[1], route.at(-1)];
   if (!start || !second || !end) return { path: '', label: { x: 0, y: 0 } };

@@ -17,7 +17,7 @@ export interface Rectangle extends Titled {
   strokeWidth?: number;
 }
 
-/** d: SVG path data. */
+/** A line or shape. d: its SVG path data. */
 export interface Path extends Titled {
   kind: 'path';
   d: string;
@@ -26,7 +26,7 @@ export interface Path extends Titled {
   dash?: string;
 }
 
-/** y: the base line. */
+/** A text. y: position of its base line. */
 export interface Words extends Titled {
   kind: 'words';
   x: number;

@@ -25,7 +25,7 @@ export function neighbours({ edges }: Picture): Neighbours {
   return (id) => found.get(id) ?? NONE;
 }
 
-/** Count the tables with edges into and out of each box. For a stack, only its members with such an edge count. */
+/** Count the tables with edges into each box and out of each box. Of a stack, only the members with such an edge count. */
 export function degreesOf({ tables, edges }: Picture): [ins: Map<string, number>, outs: Map<string, number>] {
   const sizes = new Map(tables.map((table) => [table.id, table.members?.length ?? 1]));
   const between = new Map<string, { from: string; to: string; many: number }>();
@@ -41,7 +41,7 @@ export function degreesOf({ tables, edges }: Picture): [ins: Map<string, number>
   return [ins, outs];
 }
 
-/** List the boxes on all paths between two boxes, in either direction, without the two. */
+/** List the boxes on all paths between two boxes, in either direction, without the two boxes themselves. */
 export function between(neighboursOf: Neighbours, one: string, other: string): string[] {
   for (const [from, to] of [[one, other], [other, one]] as const) {
     const [after, before] = [reachable(neighboursOf, from, 'outs'), reachable(neighboursOf, to, 'ins')];
@@ -62,7 +62,7 @@ function reachable(neighboursOf: Neighbours, start: string, side: 'ins' | 'outs'
   return seen;
 }
 
-/** List chains: at least `least` consecutive tables with one edge in and one out, not next to the subject. */
+/** List the chains. A chain has at least `least` consecutive tables with one incoming and one outgoing edge, none next to the subject. */
 export function chains(picture: Picture, neighboursOf: Neighbours, least: number): string[][] {
   const subjects = new Set(picture.tables.filter((table) => table.subject).map((table) => table.id));
   const inRow = new Set(picture.tables.filter((table) => {

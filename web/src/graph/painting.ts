@@ -3,11 +3,11 @@ import { visible } from '../shown/invisible';
 import { FONT, TEXT_PX, type Drawing, type Mark, type Rectangle } from './marks';
 
 const SIDE = 8_000;
-const PIXELS = 40e6; // 160 MB of memory while painting
+const PIXELS = 40e6; // maximum number of pixels; painting takes 160 MB of memory
 
 const TOO_LARGE = 'The picture is too large for a PNG. Save it as SVG.';
 
-/** Render at up to twice the size, within the limits of browsers. Throws if the picture is too large for this browser. */
+/** Render a drawing as PNG at up to twice its size, within the limits of browsers. Throws if it is too large for this browser. */
 export async function pngOf({ x, y, width, height, marks }: Drawing): Promise<Blob> {
   const scale = Math.min(2, SIDE / Math.max(width, height), Math.sqrt(PIXELS / (width * height)));
   const canvas = new OffscreenCanvas(Math.ceil(width * scale), Math.ceil(height * scale));

@@ -4,7 +4,7 @@ import { edgeId, tableId, type Picture, type PictureColumn, type PictureEdge, ty
 
 type Path = Answer<'path'>;
 
-/** The shortest path; only its two ends if there is none. */
+/** Return a picture of the shortest path, or of only the two ends if there is no path. */
 export function pathPicture(answer: Path): Picture {
   const tables = new Map<string, PictureTable & { columns: PictureColumn[] }>();
   const put = (at: Path['from'], distance: number, maskedOnTheWay: boolean) => {

@@ -9,7 +9,7 @@ export interface PictureColumn {
   /** Number of edges from the selected column; negative upstream. */
   distance: number;
   subject: boolean;
-  /** Every path between this column and the selected one has a masking step. Its own values may be unmasked. */
+  /** Whether every path between this column and the selected column has a masking step. The values of this column may be unmasked. */
   maskedOnTheWay: boolean;
   change?: Change;
 }
@@ -33,12 +33,12 @@ export interface PictureTable {
   /** Only jobs: the granularity level, and the number of jobs in this box. */
   level?: string;
   jobs?: number;
-  /** Only groups: the number of datasets, and of edges between them. */
+  /** Only groups: the number of datasets in the group, and the number of edges between these datasets. */
   datasets?: number;
   inside?: number;
   /** Only stacks and chains: the folded boxes. */
   members?: readonly PictureTable[];
-  /** The box has no edges. */
+  /** Whether the box has no edges. */
   isolated?: boolean;
   change?: Change;
 }
@@ -51,7 +51,7 @@ export interface PictureEdge {
   toColumn?: string;
   indirect: boolean;
   masked: boolean;
-  /** The columns are unknown. */
+  /** Whether the columns of this edge are unknown. */
   opaque: boolean;
   /** Control flow: one job waits for the other, with or without data flow. */
   control?: boolean;
@@ -59,7 +59,7 @@ export interface PictureEdge {
   many: number;
   jobs: readonly Schemas['Job'][];
   change?: Change;
-  /** Drawn only if one of its ends is selected, because the graph is dense and other edges are heavier. */
+  /** Whether to draw the edge only if one of its ends is selected, because the graph is dense and other edges are heavier. */
   weak?: boolean;
 }
 
@@ -96,7 +96,7 @@ export function pictureOf(answer: LineageAnswer): Picture {
   return { tables, edges, truncated: answer.truncated };
 }
 
-/** The mark of such a column, on the screen and in saved pictures. */
+/** The mark of a column with `maskedOnTheWay`, on the screen and in saved pictures. */
 export const MASKED_ON_THE_WAY = 'masked on the way';
 
 /** The label of an edge; may be empty. */

@@ -6,7 +6,7 @@ export interface Ranked {
   layer: number;
 }
 
-/** Set the layers: as early as predecessors allow, then as close as possible to successors. */
+/** Set the layer of each vertex: first the earliest layer after its predecessors, then the layer closest to its successors. */
 export function rank(vertices: readonly Ranked[]): void {
   const sorted = topological(vertices);
   const place = new Map(sorted.map((vertex, at) => [vertex, at]));

@@ -5,7 +5,7 @@ import { svgOf } from './svg';
 
 export type Form = 'svg' | 'png';
 
-/** fault: the error message for the user. */
+/** The saved file, or in `fault` an error message for the user. */
 export type Saved = { file: Blob } | { fault: string };
 
 async function fileOf(form: Form, wanted: ToSave): Promise<Blob> {

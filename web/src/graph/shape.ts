@@ -6,7 +6,7 @@ export const WIDTH = 250;
 export const HEAD = 46;
 export const ROW = 24;
 const FOOT = 24;
-/** Control flow ends at the row below the head, so that it is separate from data flow. */
+/** The y position at which edges of control flow end: below the head, so that they are separate from data flow. */
 const CONTROL_Y = HEAD + FOOT / 2;
 export const CLOSED_ROWS = 8;
 /** Rows of a closed table that shows columns related to the selected column. */
@@ -14,7 +14,7 @@ const RELATED_ROWS = 12;
 /** Rows of an opened table. The panel next to the graph lists the other columns, with a filter. */
 export const OPEN_ROWS = 100;
 
-/** The visible columns: the first few until the table is opened. */
+/** Return the visible columns of a table. Until the table is opened, these are only the first columns. */
 export function shownColumns(table: PictureTable, open: boolean): PictureTable['columns'] {
   return table.columns.slice(0, open ? OPEN_ROWS : closedRows(table));
 }
@@ -27,7 +27,7 @@ export function hiddenColumns(table: PictureTable, open: boolean): number {
   return table.columns.length - shownColumns(table, open).length + table.more;
 }
 
-/** Whether the box has a last row that opens or closes it. */
+/** Return whether the box has a last row with which users open or close it. */
 export function hasFoot(table: PictureTable, open: boolean): boolean {
   return table.kind !== 'table' || hiddenColumns(table, open) > 0 || (open && table.columns.length > closedRows(table));
 }

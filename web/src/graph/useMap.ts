@@ -34,10 +34,10 @@ type GraphQuery = Pick<ReturnType<typeof useQuestion<'graph'>>, 'data' | 'isPlac
 
 const isCurrent = ({ data, isPlaceholderData }: GraphQuery): boolean => data !== undefined && !isPlaceholderData;
 
-/** Whether the content of the opened group can be drawn completely. */
+/** Return whether the answer is current and contains the whole content of the opened group. */
 const canShow = (query: GraphQuery): boolean => isCurrent(query) && query.data?.truncated === false;
 
-/** The id of the group that contains all datasets, if there is one. */
+/** Return a list with the id of the group that contains all datasets, or an empty list if there is no such group. */
 export function soleGroupIn(map: Map | undefined): string[] {
   const [only] = map?.nodes ?? [];
   return map?.totalCount === 1 && only?.kind === 'group' ? [only.id] : [];

@@ -16,7 +16,7 @@ import type { View } from './view';
 
 export interface PictureResult {
   picture: Picture | undefined;
-  /** The current tables, whatever time the view shows. */
+  /** The current tables, even if the view shows an earlier time. */
   now: Answer<'lineage'>['tables'] | undefined;
   error: Error | null;
   /** A sentence about the path or the map, such as why the path ends. */
@@ -64,7 +64,7 @@ export function usePicture(view: View): PictureResult {
 
 const EMPTY: Picture = { tables: [], edges: [], truncated: false };
 
-/** Whether the dataset did not exist at the time. */
+/** Return whether an error means that the dataset did not exist at the requested time. */
 const isUnknown = (error: Error | null): boolean => error instanceof ApiError && error.status === 404;
 
 function endsAt(answer: Answer<'path'>): string {

@@ -8,7 +8,7 @@ import type { ToSave } from './saved';
 import type { Form, Saved } from './savingWorker';
 import type { GraphLayout } from './useLayout';
 
-/** captionOf: returns the caption for a time of saving; parts: the parts of the file name. */
+/** captionOf: returns the caption of a picture that is saved at this time. parts: the parts of the file name. */
 export function useSaving(layout: GraphLayout | undefined, opened: ReadonlySet<string>, captionOf: (saved: Date) => Caption, parts: readonly string[], groupBadges: ReadonlyMap<string, Badge>) {
   const [unsaved, setUnsaved] = useState<Error>();
   const save = async (form: Form) => {
@@ -22,7 +22,7 @@ export function useSaving(layout: GraphLayout | undefined, opened: ReadonlySet<s
 
 const NOT_LOADED = 'The code that saves pictures could not be loaded. Check that Headwater is running, and save again.';
 
-/** Render the file in a worker, which stops afterwards. */
+/** Render the file in a worker. The worker stops afterwards. */
 async function fileOf(form: Form, wanted: ToSave): Promise<Blob> {
   const worker = new Worker(new URL('./savingWorker.ts', import.meta.url), { type: 'module' });
   try {

@@ -17,13 +17,13 @@ export interface View extends Pick<LineageParameters, 'namespace' | 'dataset' | 
   folds: ReadonlySet<string>;
   /** Pinned tables, and pairs of tables with everything between them folded. */
   folding: Folding;
-  /** Do not fold. */
+  /** Whether to draw all tables without folding. */
   whole: boolean;
-  /** Draw jobs as boxes. */
+  /** Whether to draw jobs as boxes. */
   jobs: boolean;
   since: string;
   target: { namespace: string; dataset: string; column: string };
-  /** The parameters of the question `lineage`; `earlier` are those at the time to compare with. */
+  /** The parameters of the question `lineage`. `earlier` has the parameters for the earlier time to compare with. */
   parameters: LineageParameters;
   earlier: LineageParameters;
   lens: Readonly<Record<string, string>>;
@@ -89,7 +89,7 @@ export function useView(): View {
   }, [state]);
 }
 
-/** Parse a pair of ids from the address; empty if it is not valid. */
+/** Parse a pair of ids from the address. Returns an empty list if the text is not a valid pair. */
 function pairOf(text: string): [string, string][] {
   try {
     const [from, to] = JSON.parse(text) as unknown[];

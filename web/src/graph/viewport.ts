@@ -32,7 +32,7 @@ export function visibleArea({ x, y, zoom }: Viewport, width: number, height: num
   return { x: -x / zoom, y: -y / zoom, width: width / zoom, height: height / zoom };
 }
 
-/** The id of the subject; on the map, of the box with the most edges. */
+/** Return the id of the subject or, on the map, the id of the box with the most edges. */
 function mainBox(picture: Picture): string {
   const subject = picture.tables.find((table) => table.subject);
   if (subject) return subject.id;
@@ -41,14 +41,14 @@ function mainBox(picture: Picture): string {
   return [...weights].reduce((most, each) => (each[1] > most[1] ? each : most), ['', 0])[0];
 }
 
-/** The y position to centre on; for a box taller than the pane, one that keeps its head visible. */
+/** Return the y position to centre for a box. If the box is taller than the pane, its head stays visible. */
 const middle = (box: Box, room: number): number => box.y + Math.min(box.height / 2, room / 2 - MARGIN);
 
 function span(ranges: [number, number][]): { from: number; to: number } {
   return { from: Math.min(...ranges.map(([from]) => from)), to: Math.max(...ranges.map(([, to]) => to)) };
 }
 
-/** Centre the graph if it fits. Otherwise centre `at`, without empty space beyond the ends of the graph. */
+/** Return the shift that centres the graph if it fits. Otherwise centre the position `at`, without empty space beyond the ends of the graph. */
 function shift({ from, to }: { from: number; to: number }, at: number, room: number, zoom: number): number {
   if ((to - from) * zoom <= room - 2 * MARGIN) return room / 2 - ((from + to) / 2) * zoom;
   return Math.min(MARGIN - from * zoom, Math.max(room - MARGIN - to * zoom, room / 2 - at * zoom));

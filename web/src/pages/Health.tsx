@@ -8,7 +8,7 @@ import { Page } from '../parts/Page';
 import { Answered } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-const FRESH_MS = 60_000; // the answer covers every table and job
+const FRESH_MS = 60_000; // refreshed rarely, because the answer covers every table and job
 const STATUSES = ['failed', 'late', 'stale'] as const;
 
 export function Health() {

@@ -27,7 +27,7 @@ import { Page } from '../parts/Page';
 import { Empty, Failure, Loading } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-/** The limits of jobs around one job, and of all jobs. Around one job the graph folds the others into stacks, so it can be larger. */
+/** The maximum number of jobs in the graph around one job, which folds jobs into stacks, and in the graph of all jobs. */
 const [AROUND, OF_ALL] = [1_000, 100];
 const NOTHING: ReadonlySet<string> = new Set();
 
@@ -93,7 +93,7 @@ export function JobGraph() {
 export const foldedText = (folded: number, all: number): string =>
   folded < all ? `${count(folded)} of ${count(all)} jobs are folded to keep the graph readable.` : `None of the ${count(all)} jobs has data or control flow to another. They are drawn as one stack; select it to list them.`;
 
-/** pins: ids as JSON. */
+/** pins: a JSON list of the ids of pinned boxes. */
 function useJobPicture(answer: Answer<'job-graph'> | undefined, hasSubject: boolean, shown: FlowFilter, pins: string) {
   const whole = useMemo(() => answer && jobPicture(answer, hasSubject, shown), [answer, hasSubject, shown]);
   const folding = useMemo(() => ({ pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [pins]);

@@ -71,7 +71,7 @@ export function Lineage() {
   );
 }
 
-/** Times of changes are loaded after the graph is drawn, because they take 25 requests. */
+/** No tables, until the graph is drawn: the times of changes need 25 requests, so they are loaded last. */
 const NOTHING = [] as const;
 
 /** The number of tables in stacks and chains. */

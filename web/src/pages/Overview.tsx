@@ -91,7 +91,7 @@ function Figures({ answer }: { answer: Numbers }) {
   );
 }
 
-/** How far answers are behind. Gold has its own line, because no answer on these pages reads it. */
+/** Shows how far answers are behind. Gold has its own line, because no answer on these pages reads gold. */
 function Fresh({ freshness: { seconds, log, bronze, gold } }: { freshness: Numbers['freshness'] }) {
   const waits = log >= bronze ? 'log' : 'lake';
   return (

@@ -186,7 +186,7 @@ function DeadLetters({ sink }: { sink: Sink }) {
   );
 }
 
-/** The question has an end time, so that new events do not repeat it: answering it reads the lake. */
+/** Facets that a target cannot store. The question has an end time, so that new events do not repeat it, because the answer reads the lake. */
 function Losses({ sink }: { sink: string }) {
   const state = useAddressState();
   const [until, setUntil] = useState(() => new Date().toISOString());

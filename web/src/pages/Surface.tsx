@@ -12,8 +12,8 @@ import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
 
-const ONCE = 'once_exposed'; // not written unmasked now, but rows written unmasked before still exist
-const TAGGED = 'tagged'; // has the tag itself
+const ONCE = 'once_exposed'; // jobs no longer write unmasked values, but rows with unmasked values still exist
+const TAGGED = 'tagged'; // the column has the tag itself
 
 export function Surface() {
   const state = useAddressState();
@@ -84,7 +84,7 @@ function NoTag({ tag, others, onChoose }: { tag: string; others: readonly string
   );
 }
 
-/** The previous column on the path; undefined if the write has no column lineage. */
+/** Return the previous column on the path, undefined if the job that wrote the column reports no column lineage. */
 function cameFrom({ via }: Item): ColumnName | undefined {
   return via?.namespace !== undefined && via.dataset !== undefined ? { namespace: via.namespace, dataset: via.dataset, column: via.column } : undefined;
 }

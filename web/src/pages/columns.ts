@@ -14,7 +14,7 @@ export interface ColumnRow {
   exposure: string;
 }
 
-/** Whether values may come from this input. Filters, joins and sorts pass no values; without transformations it is unknown. */
+/** Return whether values may come from this input. Filters, joins and sorts pass no values. Without transformations, they may. */
 function isDirect({ transformations }: Schemas['MarquezInputField']): boolean {
   return !transformations.length || transformations.some((each) => each.type !== 'INDIRECT');
 }

@@ -11,7 +11,7 @@ interface Props {
   bucketSeconds: number;
 }
 
-// a Map, not an object: a name may be `__proto__`, and the chart freezes the value that it looks up
+// a Map and not an object, because a name may be `__proto__`, and the chart freezes each value that it looks up
 const COLOURS = new Map([
   ['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)'], ['RUNNING', 'var(--accent)'], ['events', 'var(--accent)'],
 ]); // prettier-ignore

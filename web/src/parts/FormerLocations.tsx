@@ -5,7 +5,7 @@ import { useAddressState } from './useAddressState';
 
 export const FORMER = 'former';
 
-/** A check box, shown if the answer hides former locations or includes them. hidden: how many it hides. */
+/** A check box that is shown if the answer hides or includes former locations. hidden: the number of hidden former locations. */
 export function FormerLocations({ hidden }: { hidden: number }) {
   const state = useAddressState();
   const all = state.get(FORMER) === 'true';
@@ -18,7 +18,7 @@ export function FormerLocations({ hidden }: { hidden: number }) {
   );
 }
 
-/** The name that moved away from this location, and when. Empty for a current location. */
+/** For a former location, shows the table that moved away and the time of the move. Shows nothing for a current location. */
 export function FormerNote({ of }: { of: Schemas['FormerLocation'] | undefined }) {
   return of && <span className="muted"> former location of <bdi>{of.name}</bdi> since {time(of.since)}</span>;
 }

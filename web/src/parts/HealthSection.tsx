@@ -64,7 +64,7 @@ export function AboutList({ about }: { about: Schemas['About'] }) {
 
 const SHOWN_AT_FIRST = 400;
 
-/** A description, shortened until the user expands it: it may be a page of text. */
+/** A description. Because it may be a page of text, it is shortened until the user expands it. */
 function Description({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);
   const letters = Array.from(text);
@@ -77,7 +77,7 @@ function Description({ text }: { text: string }) {
   );
 }
 
-/** A URL from a producer becomes a link only if it is https. */
+/** The location of source code. A URL from a producer becomes a link only if it is an https URL. */
 function Code({ source }: { source: Schemas['CodeSource'] }) {
   const isLink = /^https:\/\//i.test(source.url);
   return (

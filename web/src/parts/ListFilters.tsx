@@ -6,14 +6,14 @@ import { useAddressState } from './useAddressState';
 
 const LONGEST = 60;
 
-/** Return the filters in the address by name, and whether any is set. */
+/** Return the values of the filters in the address by name, and whether any filter is set. */
 export function useListFilters<N extends string>(...names: readonly N[]): { parameters: Record<N, string>; isFiltered: boolean } {
   const state = useAddressState();
   const parameters = Object.fromEntries(names.map((name) => [name, state.get(name)])) as Record<N, string>;
   return { parameters, isFiltered: Object.values(parameters).some(Boolean) };
 }
 
-/** Selects one of the existing values, most frequent first, or all. */
+/** A field that selects all values or one of the existing values, most frequent first. choices: number of items by value. */
 export function SelectFilter({ name, title, choices }: { name: string; title: string; choices: Readonly<Record<string, number>> }) {
   const state = useAddressState();
   const chosen = state.get(name);
@@ -30,7 +30,7 @@ export function SelectFilter({ name, title, choices }: { name: string; title: st
   );
 }
 
-/** Selects a time range (UTC). */
+/** Two fields that select a time range (UTC). */
 export function TimeRangeFilter({ what }: { what: string }) {
   const state = useAddressState();
   const field = (name: string, title: ReactNode) => (
@@ -42,7 +42,7 @@ export function TimeRangeFilter({ what }: { what: string }) {
   return <>{field('since', `${what} since`)} {field('until', 'until')}</>;
 }
 
-/** A shortened name, isolated from the text direction around it. */
+/** Return a shortened name with Unicode isolates, so that its text direction does not affect the surrounding text. */
 function isolated(name: string): string {
   return `\u2068${name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name}\u2069`;
 }

@@ -14,20 +14,20 @@ import { useAddressState, type AddressState } from './useAddressState';
 export interface ListColumn<T> extends TableColumn<T> {
   /** The value of the API parameter `sort`. Without it, users cannot sort by this column. */
   sort?: string;
-  /** The first click sorts in descending order. */
+  /** Whether the first click sorts in descending order. */
   down?: boolean;
 }
 
 interface Props<N extends ListQuestion> {
   question: N;
-  /** The parameters of the question. The filter and sort of the table are in the address insteadOfError. */
+  /** The parameters of the question, without the filter and the sort order of the table, which are in the address. */
   parameters?: QuestionParameters<N>;
   /** The sort order if the address has none. */
   usual: string;
   columns: readonly ListColumn<Item<N>>[];
   /** The text for an empty list; it may depend on the answer. */
   empty: ReactNode | ((list: NonNullable<List<N>['first']>) => ReactNode);
-  /** Distinguishes the address parameters of two lists on one page. */
+  /** Prefix of the list's address parameters, for pages with two lists. */
   prefix?: string;
   /** Whether the list has a text filter. Search results have none. */
   filtered?: boolean;

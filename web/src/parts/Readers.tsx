@@ -9,7 +9,7 @@ import { Answered } from './States';
 import { useAddressState } from './useAddressState';
 
 const DAY_MS = 86_400_000;
-/** More than a year of days. */
+/** The maximum number of bars: enough for more than a year of days. */
 const MOST_BARS = 400;
 
 interface Reads {
@@ -52,7 +52,7 @@ export function Readers({ id }: { id: Id }) {
   );
 }
 
-/** Fill gaps: list every day (or week) from the first to the last, at most MOST_BARS, newest kept. Skips invalid dates. */
+/** Return an entry for every day (or week) from the first to the last, at most the newest MOST_BARS entries. Skips invalid dates. */
 export function fillGaps(reads: readonly Reads[], step: number): Reads[] {
   const known = new Map(reads.flatMap(({ day, runs }) => (Number.isNaN(Date.parse(day)) ? [] : [[Date.parse(day), runs] as const])));
   if (!known.size) return [];

@@ -38,7 +38,7 @@ function DetailList({ details }: { details: Details }) {
   );
 }
 
-/** A link if a rule allows it and it is https; any other URL from an event stays text. */
+/** A URL from an event. It becomes a link only if a rule allows the URL and it is an https URL; otherwise it stays text. */
 export function Address({ link }: { link: Schemas['RunLink'] }) {
   if (!link.href?.toLowerCase().startsWith('https://')) return <bdi className="mono">{link.text}</bdi>;
   return <a href={link.href} target="_blank" rel="noopener noreferrer nofollow"><bdi>{link.text}</bdi></a>;
@@ -63,7 +63,7 @@ function StatisticsTable({ statistics }: { statistics: Details['statistics'] }) 
 
 const counted = (value: number | null) => (value === null ? '' : count(value));
 
-/** Format as `5 rows, 1.2 MB, 3 files`; empty without counts. */
+/** Format statistics like `5 rows, 1.2 MB, 3 files`; empty without counts. */
 export function statisticsText(details: Schemas['RunStatistics'] | null | undefined): string {
   if (!details) return '';
   const parts = [details.rows === null ? '' : `${count(details.rows)} rows`, details.bytes === null ? '' : bytes(details.bytes), details.files === null ? '' : `${count(details.files)} files`];

@@ -4,7 +4,7 @@ import { useAddressState } from './useAddressState';
 
 export const SYSTEM = 'system';
 
-/** A check box, shown if the answer hides system tables or includes them. hidden: how many it hides. */
+/** A check box that is shown if the answer hides or includes system tables. hidden: the number of hidden system tables. */
 export function SystemTables({ hidden }: { hidden: number }) {
   const state = useAddressState();
   const all = state.get(SYSTEM) === 'true';

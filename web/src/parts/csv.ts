@@ -4,7 +4,7 @@ import { visible } from '../shown/invisible';
 const NEEDS_QUOTES = /[",\r\n]/;
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Format rows as CSV. An apostrophe in front of possible formulas keeps spreadsheets from running them. */
+/** Format rows as CSV. Values that look like formulas get an apostrophe, so that spreadsheets do not evaluate them. */
 export function csv(rows: readonly (readonly unknown[])[]): string {
   return rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n';
 }

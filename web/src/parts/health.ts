@@ -9,7 +9,7 @@ export type HealthItem = Schemas['HealthItem'];
 type Kind = HealthItem['kind'];
 
 const [AT_ONCE, WAIT_MS, FRESH_MS] = [100, 30, 15_000];
-/** The question about the whole lake. It takes the server seconds with tens of thousands of tables. */
+/** The question about the health of the whole lake. With tens of thousands of tables, the server needs seconds to answer it. */
 const UNHEALTHY = { parameters: { limit: 1_000 }, everyMs: 60_000 };
 
 const waiting: { key: string; done: (found: HealthItem | null) => void; failed: (error: unknown) => void }[] = [];

@@ -6,7 +6,7 @@ export interface Sample {
 
 const WINDOW_MS = 60_000;
 
-/** Add a sample and keep those of the last minute. If the count decreased, a new sink has this name: start again. */
+/** Add a sample, and keep only the samples of the last minute. If the count decreased, a new sink has this name: drop earlier samples. */
 export function addSample(before: readonly Sample[], now: Sample): Sample[] {
   const last = before.at(-1);
   if (last && now.delivered < last.delivered) return [now];

@@ -22,7 +22,7 @@ export function useAddressState(): AddressState {
   );
 }
 
-/** Return the parameters with some changed. Empty values are removed. */
+/** Return a copy of the parameters with these changes. Parameters with an empty value are removed. */
 export function changed(before: URLSearchParams, changes: Changes): URLSearchParams {
   const next = new URLSearchParams(before);
   for (const [name, value] of Object.entries(changes)) {

@@ -6,7 +6,7 @@ import { key, part } from '../api/client';
 import { queryClient } from '../api/hooks';
 import { useMe } from '../api/me';
 
-/** why: the error that led here, or empty. */
+/** why: the error that opened the dialog, or empty. */
 export default function KeyPrompt({ why }: { why: string }) {
   const [value, setValue] = useState('');
   const { data: me } = useMe();

@@ -1,4 +1,4 @@
-// Notices above every page: the one of the setting `notice`, and another if its code cannot be loaded, or if the server has a newer build.
+// Notices above every page: the setting `notice`, and a notice if the code of a page cannot be loaded or the server has a newer build.
 import { useEffect, useRef } from 'react';
 import { useNavigation } from 'react-router';
 

@@ -28,7 +28,7 @@ export function useLoadState(): LoadState {
   );
 }
 
-/** Load code, repeatedly until the server responds. Throws if the server has the file and the browser cannot run it. */
+/** Load code, and try again until the server responds. Throws if the server has the file but the browser cannot run it. */
 export async function loadWithRetry<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -35,7 +35,7 @@ function isFound(kept: unknown): kept is Found {
   return [each?.kind, each?.namespace, each?.name].every((text) => typeof text === 'string');
 }
 
-/** Put a result first in the list of recently opened ones. */
+/** Put a result first in the list of recently opened results. */
 export function remember(found: Found): void {
   const others = recent().filter((each) => identity(each) !== identity(found));
   localStorage.setItem(KEY, JSON.stringify([found, ...others].slice(0, KEPT)));

@@ -1,5 +1,5 @@
-// React's JSX runtime, extended: every element marks characters that are invisible or change the text direction, so that
-// no page can forget it. tsconfig.json and vite.config.ts set this module as the source of JSX.
+// React's JSX runtime with an extension: every element marks characters that are invisible or change the text direction.
+// So no page can forget the marks. tsconfig.json and vite.config.ts set this module as the source of JSX.
 import { Fragment, jsx as element, jsxs as elements } from 'react/jsx-runtime';
 
 import { shownProps } from './elements';

@@ -1,4 +1,4 @@
-"""References in DAX expressions: columns and measures in brackets, and whole tables by name. No I/O."""
+"""Find the references in DAX expressions: columns and measures in brackets, and whole tables by name. No I/O."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,9 +8,10 @@ from headwater.governance.declarations.powerbi.model import ModelTable
 
 
 class DaxReference(NamedTuple):
-    """A name in brackets with its table, if given, or a whole table if name is None.
+    """A reference to a column or measure, or to a whole table if `name` is None.
 
-    is_counted: the expression only uses the number of its values or distinct values.
+    table: None if the expression does not name a table. is_counted: whether the expression only uses the number of the
+    column's values or distinct values.
     """
 
     table: str | None
@@ -19,7 +20,7 @@ class DaxReference(NamedTuple):
 
 
 class UsedColumn(NamedTuple):
-    """A column of a model's table; name None: all columns."""
+    """A column of a table of the model, or all its columns if `name` is None."""
 
     table: str
     name: str | None
@@ -38,14 +39,14 @@ _COUNTS = {"count", "counta", "countblank", "distinctcount", "distinctcountnobla
 """Functions that count the values of a column."""
 
 _LISTS_VALUES = {"values", "distinct"}
-"""Functions whose rows are the distinct values of a column."""
+"""Functions that return the distinct values of a column as rows."""
 
 _COUNTS_ROWS = {"countrows", "isempty"}
-"""Functions of a table that use none of its columns."""
+"""Functions that take a table and do not use any of its columns."""
 
 
 def dax_references(expression: str) -> Iterator[DaxReference]:
-    """Yield the references of an expression in linear time. Invalid DAX yields whatever looks like a reference."""
+    """Yield the references of an expression in linear time; invalid DAX yields all that looks like a reference."""
     before: list[tuple[str, str]] = []
     tokens = [*_tokens(expression)]
     for (kind, text), (_, behind) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
@@ -73,7 +74,7 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_only_counted(before: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the calls before a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
+    """Return whether the function calls before a column only count values, such as `COUNT(` or `COUNTROWS(VALUES(`."""
     calls = [text.casefold() if kind == "call" else "" for kind, text in before[-2:]]
     is_listed = len(calls) == 2 and calls[0] == "countrows" and calls[1] in _LISTS_VALUES
     return is_listed or (bool(calls) and calls[-1] in _COUNTS)
@@ -86,7 +87,7 @@ def _table_name(kind: str, text: str) -> str | None:
 
 
 def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
-    """Yield the whole tables before a reference; words may also be variables."""
+    """Clear `before` and yield each name in it as a whole table, although a name may also be a variable."""
     for at, (kind, text) in enumerate(before):
         table = _table_name(kind, text)
         counted = at > 0 and before[at - 1][0] == "call" and before[at - 1][1].casefold() in _COUNTS_ROWS
@@ -96,7 +97,7 @@ def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
 
 
 class ModelNames:
-    """Names of one model, without case."""
+    """Finds the tables, columns and measures of one model by name; ignores case."""
 
     def __init__(self, tables: Mapping[str, ModelTable]):
         self._tables = {name.casefold(): table for name, table in tables.items()}
@@ -108,7 +109,10 @@ class ModelNames:
         self._measures = {each.name.casefold(): each.name for table in tables.values() for each in table.measures}
 
     def used_columns_and_measures(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
-        """Return the columns and measures that an expression uses, each once. home: the table of the expression."""
+        """Return the columns and the measures that an expression uses, without repeats.
+
+        home: the table that contains the expression.
+        """
         columns: dict[UsedColumn, None] = {}
         measures: dict[str, None] = {}
         for table, name, _ in dax_references(expression):
@@ -125,9 +129,9 @@ class ModelNames:
 
 
 def only_counted_columns(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
-    """Return the columns that an expression only counts.
+    """Return the columns among `columns` that an expression only counts.
 
-    A name in brackets without a table may be a column of any table, and a whole table may show all its columns.
+    A column does not count as one of these if the expression also has its name without a table, or its whole table.
     """
     counted: set[tuple[str, str]] = set()
     open_names: set[tuple[str | None, str | None]] = set()

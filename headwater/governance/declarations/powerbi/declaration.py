@@ -36,9 +36,11 @@ _HOST = "powerbi://api.powerbi.com/v1.0/myorg"
 def read_powerbi(
     files: Iterable[tuple[str, bytes]], workspace: str | None, model: str | None, say: Callable[[str], None]
 ) -> list[DeclarationFile]:
-    """Return a declaration for each model. files: name and content. Raises WrongSetting for unknown files.
+    """Return a declaration for each model; raises WrongSetting if the format of a file is unknown.
 
-    workspace, model: of the lists, which do not contain them.
+    files: pairs of name and content, either scan results or CSV lists.
+    workspace, model: names for the CSV lists, which do not contain these names.
+    say: receives a message for each table with an unknown source.
     """
     found: list[SemanticModel] = []
     listed: SemanticModel | None = None
@@ -113,7 +115,7 @@ def _declared_job(
 
 
 def _refresh_job(model: SemanticModel, table: ModelTable, space: str, say: Say) -> DeclaredJob | None:
-    """Return the job that fills a table of the model from the sources of its partitions."""
+    """Return the job that fills a table from the sources of its partitions; None if no source is known."""
     found = [_parse_source(text, model.expressions) for text in table.sources]
     known = [each for each in found if each is not None]
     if not known or len(known) < len(found):
@@ -153,7 +155,7 @@ def _declared_step(sources: list[DeclaredSource], how: How, *, masked: bool = Fa
 
 
 class _UsedSources:
-    """Columns and measures that expressions use, from the model's list of dependencies, else from their DAX."""
+    """Finds the columns and measures that expressions use, in the model's list of dependencies or in the DAX."""
 
     def __init__(self, model: SemanticModel, space: str):
         self._model, self._space = model, space
@@ -198,7 +200,7 @@ class _UsedSources:
 def _calculated_table_job(
     model: SemanticModel, table: ModelTable, space: str, uses: _UsedSources
 ) -> DeclaredJob | None:
-    """Return the job of a table's calculated columns, or of a calculated table."""
+    """Return the job that computes a table's calculated columns or a calculated table; None if there are none."""
     columns = {
         each.name: uses.declared_steps(table.name, each.name, each.expression, "TRANSFORMATION")
         for each in table.columns
@@ -224,7 +226,7 @@ def _measures_job(model: SemanticModel, space: str, uses: _UsedSources) -> Decla
 
 
 def _report_job(model: SemanticModel, report: str, space: str) -> DeclaredJob:
-    """Return a report as a reader of the whole model, because the lists do not contain its columns."""
+    """Return a job that reads the whole model for a report, because the files do not contain the report's columns."""
     tables = [f"{model.name}/{each.name}" for each in model.tables.values() if each.columns]
     tables += [f"{model.name}/{MEASURES}"] if any(each.measures for each in model.tables.values()) else []
     inputs = [DeclaredPlace(dataset=each) for each in tables]

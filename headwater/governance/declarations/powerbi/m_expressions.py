@@ -1,4 +1,4 @@
-"""The source table of a partition, parsed from its M expression without running it. No I/O."""
+"""Find the source table of a partition by parsing its M expression, without running it. No I/O."""
 
 import re
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ from headwater.governance.declarations.file import DeclaredPlace
 
 
 class TableSource(NamedTuple):
-    """The source of a model's table. renamed: source names by case-folded model names.
+    """The source of a table in the model.
 
-    by_name: other columns have the same names; False if a step may create other columns.
+    renamed: maps the case-folded name of a renamed column in the model to its name in the source.
+    by_name: whether all other columns have the same names as in the source; false if a step may create columns.
     """
 
     place: DeclaredPlace
@@ -36,11 +37,11 @@ _KEEPS_NAMES = {
     "selectrows", "selectcolumns", "removecolumns", "renamecolumns", "transformcolumntypes", "reordercolumns", "sort",
     "distinct", "buffer", "firstn", "skip", "removerowswitherrors", "replacevalue", "transformcolumns",
 }  # fmt: skip
-"""M steps that keep the names of columns."""
+"""M functions that create no columns and change no names, except for renames."""
 
 
 def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | None:
-    """Return the source of an expression, None if unknown. shared: shared expressions by name."""
+    """Return the source of an M expression, or None if it is unknown. shared: shared expressions by name."""
     whole = expression
     for name, text in shared.items():
         if re.search(rf'(?<![\w"]){re.escape(name)}(?![\w"])', expression) or f'#"{name}"' in expression:
@@ -53,7 +54,10 @@ def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | No
 
 
 def entity_source(entity: str, schema: str | None, shared: Mapping[str, str]) -> TableSource | None:
-    """Return the source of a Direct Lake partition: an entity of the store in the shared expressions."""
+    """Return the source of a Direct Lake partition, or None if it is unknown.
+
+    The source is a table (`entity`) in the SQL endpoint or OneLake folder that a shared expression names.
+    """
     for text in shared.values():
         if found := _SQL.search(text):
             host, database = _unquote(found[1]), _unquote(found[2] or "")
@@ -112,7 +116,7 @@ def _lakehouse_dataset(keys: list[dict[str, str]]) -> DeclaredPlace | None:
 
 
 def _column_renames(text: str) -> dict[str, str]:
-    """Return source names by names in the model, following chains of renames."""
+    """Map the case-folded names of renamed columns in the model to their names in the source."""
     found: dict[str, str] = {}
     for call in _RENAME.finditer(text):
         end = text.find(")", call.end())

@@ -1,6 +1,6 @@
-"""A semantic model of Power BI, reduced to what lineage needs, and its two sources. No I/O.
+"""Read semantic models of Power BI, with only the parts that lineage needs, from two kinds of files. No I/O.
 
-The sources are the response of the admin API `workspaces/scanResult`, with schema and expressions, and CSV lists of
+The files are responses of the admin API `workspaces/scanResult`, with schema and expressions, and CSV lists of
 semantic link (sempy, semantic-link-labs, INFO.CALCDEPENDENCY).
 """
 
@@ -15,7 +15,7 @@ from headwater.common.errors import WrongSetting
 
 
 class ModelColumn(NamedTuple):
-    """A column. expression: DAX of a calculated column. source: its name in the source of its table."""
+    """A column. expression: DAX of a calculated column. source: name of the column in the table's source."""
 
     name: str
     type: str | None = None
@@ -24,7 +24,7 @@ class ModelColumn(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A measure, with its DAX."""
+    """A measure. expression: its DAX."""
 
     name: str
     expression: str
@@ -32,7 +32,10 @@ class Measure(NamedTuple):
 
 
 class CalcDependency(NamedTuple):
-    """An entry in a list of calculation dependencies: an object (COLUMN, MEASURE …) needs another."""
+    """A dependency: the calculation of object `name` in `table` needs another object.
+
+    needs_type: type of the other object, such as COLUMN or MEASURE.
+    """
 
     table: str
     name: str
@@ -43,7 +46,10 @@ class CalcDependency(NamedTuple):
 
 @dataclass
 class ModelTable:
-    """A table. sources: M (or entity names) of its partitions. calculated: DAX of a calculated table."""
+    """A table. calculated: DAX of a calculated table, or None.
+
+    sources: for each partition, its M expression or `entity:SCHEMA/ENTITY`.
+    """
 
     name: str
     columns: list[ModelColumn] = field(default_factory=list)
@@ -54,7 +60,10 @@ class ModelTable:
 
 @dataclass
 class SemanticModel:
-    """A model. expressions: shared M by name. reports: names of its reports. dependencies: None if not listed."""
+    """A model. expressions: shared M expressions by name. reports: names of the model's reports.
+
+    dependencies: calculation dependencies, or None if no list contains them.
+    """
 
     workspace: str
     name: str
@@ -65,12 +74,12 @@ class SemanticModel:
     dependencies: list[CalcDependency] | None = None
 
     def get_or_add_table(self, name: str) -> ModelTable:
-        """Return a table, created if it does not exist."""
+        """Return the table with this name, and create it if it does not exist."""
         return self.tables.setdefault(name, ModelTable(name))
 
 
 def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
-    """Yield the models of a decoded response. Members of an unexpected type are ignored."""
+    """Yield the models in a decoded response; ignores members with an unexpected type."""
     for workspace in _dicts_member(scan, "workspaces"):
         space = _text_member(workspace, "name") or _text_member(workspace, "id") or "unknown"
         reports = _dicts_member(workspace, "reports")
@@ -126,7 +135,7 @@ Row = Mapping[str, str]
 
 
 class CsvKind(NamedTuple):
-    """A kind of list: its name, its headings, and the function that adds a row to a model."""
+    """A kind of CSV list: the function that creates it, its headings, and the function that adds a row to a model."""
 
     made_by: str
     headings: frozenset[str]
@@ -134,7 +143,7 @@ class CsvKind(NamedTuple):
 
 
 def add_csv_list(model: SemanticModel, text: str, file: str) -> None:
-    """Add a list to a model. Raises WrongSetting if its headings match no known list."""
+    """Add a CSV list to a model; raises WrongSetting if its headings match no known list."""
     csv.field_size_limit(1 << 24)
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
@@ -212,4 +221,4 @@ _KINDS = (
     CsvKind("INFO.CALCDEPENDENCY", _NEEDS | {"table", "object"}, _add_dmv_dependency),
     CsvKind("list_expressions", frozenset({"name", "expression"}), _add_expression),
 )
-"""Lists with more headings come before lists with a subset of them."""
+"""The known lists; a list comes before all lists that require only a subset of its headings."""

@@ -1,9 +1,9 @@
-"""`airflow:URL`: task instances from Airflow's stable REST API, version 2 (Airflow 3), else 1 (Airflow 2).
+"""`airflow:URL`: task instances from Airflow's stable REST API, version 2 (Airflow 3) or version 1 (Airflow 2).
 
 Parameters and fields are those of `getTaskInstances` in Airflow's own clients, apache-airflow-client 2.10.0 and 3.3.2
 (airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html). Airflow 2.10 returns no defined order and
-rejects `order_by` (github.com/apache/airflow/issues/48494), so results of more than a page are requested by shorter
-periods.
+rejects `order_by` (github.com/apache/airflow/issues/48494). Therefore, if a period has more than one page of results,
+the module requests two shorter periods instead.
 """
 
 import time
@@ -18,15 +18,15 @@ from headwater.governance.reconcile.histories.client import MAX_PAGES, HistoryAp
 from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan, State
 
 _PAGE = 100
-"""The default maximum of servers."""
+"""Tasks per page; servers accept at most this number by default."""
 _STATES: dict[str, State] = {"success": "SUCCEEDED", "failed": "FAILED", "up_for_retry": "FAILED", "running": "RUNNING"}
-"""Tasks in other states did not run."""
+"""Maps the states of Airflow; tasks in all other states did not run."""
 _EMPTY = ("EmptyOperator", "DummyOperator")
-"""Operators without work, which send no events."""
+"""Operators that do nothing and send no events."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the tasks that ended since the start of the period, or are running; for retried tasks, the last try."""
+    """Yield the tasks that ended since the start of the period or are running; of retried tasks, only the last try."""
     until_us = max(span.until_us, time.time_ns() // 1000) + AHEAD_US
     with HistoryApi(place.place, place.token(), "AIRFLOW_TOKEN") as api:
         version = "v2" if api.get_document("/api/v2/version", {}) is not None else "v1"
@@ -41,9 +41,9 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
 def _tasks_between(
     api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]
 ) -> Iterator[Any]:
-    """Yield the tasks whose time `by` is in a period.
+    """Yield the tasks that started or ended in a period. by: the time to compare, `start_date` or `end_date`.
 
-    A period with more than a page is halved; one moment is read by offset.
+    If a period has more than one page of tasks, it is halved. A single moment is read page by page.
     """
     spans = [(*span_us, 0)]
     for _ in range(MAX_PAGES):
@@ -91,7 +91,7 @@ def _to_history_entry(task: Any, address: str, version: str) -> HistoryEntry:
 
 
 def _task_page_url(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
-    """Return the address of a task's page. Airflow 3 has other addresses than Airflow 2."""
+    """Return the path of a task's web page, which differs between Airflow 2 (`v1`) and Airflow 3."""
     dag, run, name = (quote(each, safe="") for each in (dag, run, name))
     if version == "v1":
         return f"{dag}/grid?dag_run_id={run}&task_id={name}"

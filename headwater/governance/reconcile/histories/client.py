@@ -1,4 +1,4 @@
-"""HTTP client for job histories: JSON with a token, retries when throttled, and limits on size and pages."""
+"""HTTP client for job histories: it sends a token, reads JSON, retries if throttled, and limits size and pages."""
 
 import base64
 import time
@@ -15,18 +15,18 @@ _MAX_TRIES = 5
 _LONGEST_WAIT_S = 60.0
 _MAX_BYTES = 64 << 20
 MAX_PAGES = 10_000
-"""Maximum number of pages, in case a server repeats its pages."""
+"""Maximum number of pages to request, in case a server returns the same pages again and again."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class HistoryApi:
-    """A client for one server; use it with `with`."""
+    """A client for one server; use it as a context manager."""
 
     def __init__(self, address: str, token: str | None, variable: str) -> None:
-        """variable: name of the environment variable with the token.
+        """token: a token, `user:password`, or None. variable: name of its environment variable, for error messages.
 
-        Raises WrongSetting if the token must not be sent there.
+        Raises WrongSetting if the address is invalid, or the token would be sent without encryption.
         """
         url = urlsplit(address)
         if url.scheme not in ("http", "https") or not url.hostname or url.username:
@@ -49,7 +49,7 @@ class HistoryApi:
         self._client.close()
 
     def get_document(self, path: str, asked: Mapping[str, str | int]) -> Any:
-        """Return a document, None for 404.
+        """Request a path with query parameters (`asked`), and return the JSON document, or None for status 404.
 
         Raises WrongSetting if the request can never succeed, and Retry if it may succeed later.
         """
@@ -105,6 +105,6 @@ def _selected_headers(answer: httpx.Response) -> dict[str, str]:
 
 
 def _wait_s(answer: httpx.Response, attempt: int) -> float:
-    """Return the server's `Retry-After` in seconds, else an increasing delay."""
+    """Return the seconds until the next attempt: from the header `Retry-After`, otherwise growing with each attempt."""
     asked = answer.headers.get("retry-after", "")
     return min(float(asked) if asked.isdigit() else 2.0**attempt, _LONGEST_WAIT_S)

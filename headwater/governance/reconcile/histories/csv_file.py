@@ -1,6 +1,6 @@
 """`csv:FILE`: an export from any scheduler.
 
-Columns by header: id, name, started; optional: ended, state, system, ids, who, where.
+The header must name the columns id, name and started. Optional columns are ended, state, system, ids, who and where.
 """
 
 import csv
@@ -19,9 +19,10 @@ _STATES: Mapping[str, State] = {
 
 
 def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the rows of a file. `ids`: additional ids, separated by spaces. Times: ISO 8601, UTC without a zone.
+    """Yield the rows of a file; raises WrongSetting with the line if a row is invalid.
 
-    Raises WrongSetting with the line.
+    The column `ids` contains additional ids, separated by spaces. Times are in ISO 8601; without a zone, they are in
+    UTC.
     """
     path = Path(place.place).expanduser()
     try:

@@ -17,13 +17,13 @@ _NOT_RUN = frozenset({
     "SKIPPED", "EXCLUDED", "DISABLED", "UPSTREAM_FAILED", "UPSTREAM_CANCELED", "MAXIMUM_CONCURRENT_RUNS_REACHED",
     "MAX_CONCURRENT_RUNS_EXCEEDED", "MAX_JOB_QUEUE_SIZE_EXCEEDED", "WORKSPACE_RUN_LIMIT_EXCEEDED",
 })  # fmt: skip
-"""End states of runs that were never executed, and so send no events."""
+"""End states of runs that were never executed and therefore send no events."""
 _LONGEST_US = 48 * 3_600_000_000
-"""The API filters by start time, so runs that started up to this long before the period are requested."""
+"""Time before the period for which runs are requested, too, because the API filters by start time (us)."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the runs that started in the period or up to two days before it. Uses version 2.2, else 2.1."""
+    """Yield the runs that started in the period or up to two days before it, from API version 2.2 or 2.1."""
     since_ms = (span.since_us - _LONGEST_US) // 1000
     asked: dict[str, str | int] = {"start_time_from": since_ms, "limit": _PAGE, "expand_tasks": "true"}
     with HistoryApi(place.place, place.token(), "DATABRICKS_TOKEN") as api:
@@ -74,7 +74,7 @@ def _run_state(run: Any, ended_ms: int | None) -> State:
 
 
 def _end_states(run: Any) -> set[str]:
-    """Return the end states of a run, from `state` of both versions and from `status`, which replaces it."""
+    """Return the end states of a run, from its member `state` and from the newer member `status`, which replaces it."""
     state, details = run.get("state") or {}, (run.get("status") or {}).get("termination_details") or {}
     skipped = state.get("life_cycle_state") == "SKIPPED" and "SKIPPED"
     return {states for states in (state.get("result_state"), details.get("code"), skipped) if states}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 State = Literal["RUNNING", "SUCCEEDED", "FAILED", "ENDED"]
-"""ENDED: the execution ended, but the system does not record the result."""
+"""The state of an execution; ENDED means that it ended, but the system does not record the result."""
 
 
 class HistorySpan(NamedTuple):
@@ -17,8 +17,8 @@ class HistorySpan(NamedTuple):
 class HistoryEntry(NamedTuple):
     """An execution in a job history. Times are us, UTC.
 
-    ids: ids that events may contain. seen_us: last activity of an execution without an end. who: its user. where: where
-    to look it up. is_spark: it is one Spark application.
+    ids: ids of the execution that its events may contain. seen_us: last known activity, or None.
+    who: the user that ran it. where: address or file with its details. is_spark: whether it is one Spark application.
     """
 
     system: str
@@ -39,18 +39,21 @@ class HistoryEntry(NamedTuple):
 
 
 class HistoryPlace(NamedTuple):
-    """The location of a history. place: the text after the kind. token: returns the token of its API, or None."""
+    """The location of a history. place: the part of `KIND:PLACE` after the kind.
+
+    token: returns the token for the API, or None.
+    """
 
     place: str
     token: Callable[[], str | None]
 
 
 ReadHistory = Callable[[HistoryPlace, HistorySpan], Iterator[HistoryEntry]]
-"""Yields the executions of a period in any order, possibly with others outside of it."""
+"""Yields the executions of a period in any order, and possibly executions outside the period."""
 
 
 def deduplicate(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
-    """Return each execution once, although several histories may contain it, with the entry that has an end."""
+    """Return one entry per execution, because several histories may contain it; prefer entries with an end."""
     found: dict[tuple[str, str, int], HistoryEntry] = {}
     for entry in entries:
         key = entry.system, entry.id, entry.started_us

@@ -1,4 +1,4 @@
-"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as files or rolling folders.
+"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as single files or folders of rolling logs.
 
 Only the beginning of each line is read, because a plan of 100 MB is one line.
 """
@@ -20,21 +20,24 @@ _PART = re.compile(r"events_(\d+)_")
 _APPLICATION = re.compile(
     r"(?:eventlog_v2_)?(app-\d+-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})(?:_(\d+))?(?:\.|$)"
 )
-"""Application id and attempt in the name of a log, used if the log lacks its beginning."""
+"""Matches application id and attempt in the name of a log; used if the beginning of the log is missing."""
 _CHUNK = 256 << 10
 _SMALL = 4 << 10
-"""Read size for a decompressor that discards a chunk if the stream ends within it."""
+"""Size of a read in bytes for zstd, because the decompressor discards a chunk if the stream ends within it."""
 _LONGEST = 1 << 20
-"""Maximum bytes of a line."""
+"""Maximum number of bytes to keep of a line."""
 _LZ4_HEADER = 21
-"""`LZ4Block`, a byte of method and level, compressed and plain length, checksum: LZ4BlockOutputStream of lz4-java."""
+"""Length of a block header of lz4-java's LZ4BlockOutputStream.
+
+The header has `LZ4Block`, a byte with method and level, the compressed length, the plain length, and a checksum.
+"""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the applications of a folder. Logs without writes since the start of the period are not opened.
+    """Yield the applications of the logs in a folder that were written since the start of the period.
 
-    A log without its beginning counts as the application in its name. Raises WrongSetting for a missing folder, a
-    folder without logs, an unsupported codec, or an unreadable log.
+    If the beginning of a log is missing, the application id comes from the log's name. Raises WrongSetting for a
+    missing folder, a folder without logs, an unsupported codec, or an unreadable log.
     """
     folder = Path(place.place).expanduser()
     if not folder.is_dir():
@@ -57,7 +60,10 @@ def _may_be_log(log: Path) -> bool:
 
 
 def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
-    """Read a log. If it disappears, try its final name: it has ended, or was compacted."""
+    """Read the application of a log, or return None if the log has none or is too old.
+
+    If the log disappears, read it under its final name, because the application may have just ended.
+    """
     for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
         try:
             return _read_application(place, span)
@@ -142,7 +148,7 @@ def _to_us(milliseconds: Any) -> int | None:
 
 
 def line_heads(path: Path) -> Iterator[bytes]:
-    """Yield the beginning of each line in constant memory. A truncated block ends the file.
+    """Yield the beginning of each line of a log, in constant memory, up to a truncated compressed block.
 
     Raises OSError if the file cannot be opened.
     """
@@ -152,7 +158,7 @@ def line_heads(path: Path) -> Iterator[bytes]:
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Yield the first bytes of each line of a text in chunks."""
+    """Yield at most `longest` bytes of each line of a text that consists of chunks."""
     head = b""
     for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
@@ -165,7 +171,7 @@ def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
 
 
 def has_supported_codec(path: Path) -> bool:
-    """Return whether the codec in the file name is supported. Java's snappy and LZF streams are not."""
+    """Return whether the codec in the file name is supported; the snappy and LZF streams of Java are not supported."""
     return _codec_name(path) not in ("snappy", "lzf")
 
 
@@ -175,13 +181,13 @@ def _codec_name(path: Path) -> str:
 
 
 def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield the content of a file in chunks."""
+    """Yield the content of a file in chunks. read: returns at most a number of bytes, or none at the end."""
     while chunk := read(_CHUNK):
         yield chunk
 
 
 def _until_truncated(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Stop at a truncated compressed block: its writer is still active, or was killed."""
+    """Yield chunks up to a truncated compressed block, which a writer leaves while it is active or if it was killed."""
     try:
         yield from chunks
     except (EOFError, OSError, ValueError, RuntimeError, zlib.error):

@@ -1,8 +1,8 @@
 """`fabric:WORKSPACE` or `fabric:WORKSPACE/ITEM`: Microsoft Fabric, by its REST API.
 
-For a workspace, its Livy sessions (learn.microsoft.com/rest/api/fabric/spark/livy-sessions), each one Spark
-application; for an item, its job instances (…/core/job-scheduler/list-item-job-instances), each with the applications
-of its sessions.
+For a workspace, the module reads Livy sessions (learn.microsoft.com/rest/api/fabric/spark/livy-sessions); each session
+is one Spark application. For an item, it reads job instances (…/core/job-scheduler/list-item-job-instances); each
+instance has the ids of the Spark applications of its sessions.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ _NOT_RUN = ("NotStarted", "Deduped")
 
 
 def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the executions of a workspace or an item. The API has no time filter, so it returns its whole history.
+    """Yield all executions of a workspace or an item, because the API has no time filter.
 
-    place: ids, optionally after the address of another API, `http://127.0.0.1:8080/WORKSPACE`.
+    place: the ids, after the address of the API if it is another one, such as `http://127.0.0.1:8080/WORKSPACE`.
     """
     head, mark, ids = place.place.rpartition("://")
     host, rest = ids.split("/", 1) if mark and "/" in ids else ("", ids)

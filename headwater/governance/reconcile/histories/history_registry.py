@@ -1,4 +1,4 @@
-"""The kinds of histories: maps `KIND:PLACE` to the module that reads it."""
+"""The kinds of job histories: find the module that reads `KIND:PLACE`."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ KINDS = {
     "airflow": "headwater.governance.reconcile.histories.airflow",
     "csv": "headwater.governance.reconcile.histories.csv_file",
 }
-"""Each module has a function `read_history`."""
+"""Maps each kind of history to a module with a function `read_history`."""
 
 TOKENS = {
     "historyserver": "HISTORY_SERVER_TOKEN",
@@ -23,13 +23,13 @@ TOKENS = {
     "databricks": "DATABRICKS_TOKEN",
     "airflow": "AIRFLOW_TOKEN",
 }
-"""Environment variables with the token of a kind, or `user:password`."""
+"""Maps a kind of history to the environment variable with a token or `user:password` for its API."""
 
 
 def read_history(
     written: str, span: HistorySpan, tokens: Callable[[str], str | None] = os.environ.get
 ) -> Iterator[HistoryEntry]:
-    """Yield the executions of a period from `KIND:PLACE`. Raises WrongSetting for an unknown kind.
+    """Return the executions of a period from the history `KIND:PLACE`; raises WrongSetting for an unknown kind.
 
     tokens: returns the value of an environment variable.
     """

@@ -1,7 +1,7 @@
 """`historyserver:URL`: Spark's History Server, by its REST API (spark.apache.org/docs/latest/monitoring.html#rest-api).
 
-The server lists newest ends first, has no offset, and lists running applications last. So ended applications are read
-page by page with `maxEndDate`, and running ones separately.
+The server lists applications by end, newest first, then running applications, and has no offset. Therefore, the module
+reads ended applications page by page with `maxEndDate`, and running applications with a separate request.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,10 @@ _PATH = "/api/v1/applications"
 
 
 def read_history(place: HistoryPlace, span: HistorySpan, page: int = PAGE) -> Iterator[HistoryEntry]:
-    """Yield the attempts of applications that ended since the start of the period, or are running."""
+    """Yield the attempts of applications that ended since the start of the period or are running.
+
+    page: maximum number of applications per request.
+    """
     with HistoryApi(place.place, place.token(), "HISTORY_SERVER_TOKEN") as api:
         for app in (*_ended_applications(api, span, page), *_list_applications(api, {"status": "running"})):
             for attempt in app["attempts"]:

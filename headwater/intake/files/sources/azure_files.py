@@ -1,4 +1,7 @@
-"""Files in ADLS Gen2 and OneLake, by `azure-storage-file-datalake`: listed in pages, read in ranges."""
+"""Reads files in ADLS Gen2 and OneLake with `azure-storage-file-datalake`.
+
+Files are listed in pages and read in ranges.
+"""
 
 import io
 import re
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from azure.storage.filedatalake import DataLakeFileClient
 
 RANGE_BYTES = 4 << 20
-"""Size of one read. Most files of a transport are read by one request."""
+"""Bytes of one read. Most files of a transport are smaller, so they are read by one request."""
 PAGE = 1000
 _LIMITS: dict[str, Any] = {
     "connection_timeout": 10,
@@ -29,13 +32,17 @@ _LIMITS: dict[str, Any] = {
     "initial_backoff": 1,
     "random_jitter_range": 1,
 }
-"""Seconds; the SDK's own first pause would be 15."""
+"""Timeouts and pauses in seconds. The first pause of the SDK's defaults would be 15 s."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOST = re.compile(r"[\w.-]+\.dfs\.[\w.-]+")
 
 
 class AzurePlace(NamedTuple):
-    """A folder: address of the account, container (in OneLake the workspace), path without outer slashes."""
+    """A folder in Azure.
+
+    account: URL of the account. container: the container; in OneLake, the workspace. path: the path without slashes at
+    its ends.
+    """
 
     account: str
     container: str
@@ -43,15 +50,16 @@ class AzurePlace(NamedTuple):
 
 
 class AzureFiles:
-    """A file or the files of a folder. Connects with the first request; not thread-safe."""
+    """One file, or the files of a folder. Connects with the first request. Not thread-safe."""
 
     look_every_s = 10.0  # each listing costs requests
 
     def __init__(self, address: str, options: Mapping[str, str], client_id: str | None) -> None:
-        """Set the address. Raises WrongSetting if it is not valid.
+        """Store the address without connecting. Raises WrongSetting if it is not valid.
 
-        options: `account_name` and `account_key`, or `sas_token`; without them the identity with `client_id`, or the
-        default one. `endpoint` replaces the account's own address.
+        options: `account_name` and `account_key`, or `sas_token`. Without credentials, the managed identity with
+        `client_id` is used, or the default identity if `client_id` is None. The option `endpoint` replaces the URL of
+        the account.
         """
         self._address = address
         self._place = parse_folder_address(address)
@@ -65,7 +73,11 @@ class AzureFiles:
         self._files = FileSystemClient(account, self._place.container, credential, **_LIMITS)
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files in one walk; with a time folder by folder, so that folders of earlier days are skipped."""
+        """List the files that were modified at or after a time (us).
+
+        With time 0, the files of all folders are listed in one sequence of pages. With another time, each folder is
+        listed separately, so that folders of earlier days can be skipped.
+        """
         root = self._place.path
         below = self._files_below(root, since_us)
         try:
@@ -81,7 +93,7 @@ class AzureFiles:
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Return the file at one path; None if there is none."""
+        """Return the file at a path; None if there is no file."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
 
         try:
@@ -96,12 +108,12 @@ class AzureFiles:
         return FoundFile(path, path, properties["size"], modified_us, version)
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file. All ranges are read from the version of the first one."""
+        """Open a file for reading. All ranges are read from the version of the file that the first read found."""
         raw = RangedFile(self._files.get_file_client(found.path), found, self._address)
         return cast("BinaryIO", io.BufferedReader(raw, RANGE_BYTES))
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete the version of a file that was listed."""
+        """Delete a file unless it has changed since it was listed. Return whether it was deleted."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -146,10 +158,10 @@ class AzureFiles:
 
 
 class RangedFile(io.RawIOBase):
-    """A file at an address, read in ranges on demand."""
+    """A file in Azure that is read in ranges on demand."""
 
     def __init__(self, client: "DataLakeFileClient", found: FoundFile, address: str) -> None:
-        """Set up a file that has not been requested yet."""
+        """Store the parameters. The first read sends the first request."""
         self._client = client
         self._size = found.size
         self._at = 0
@@ -169,12 +181,15 @@ class RangedFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to another byte."""
+        """Set the position."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read a range. Raises FileGone if the file has changed since the first range was read."""
+        """Read a range at the current position.
+
+        Raises FileGone if the file has changed since the first range was read.
+        """
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -202,7 +217,7 @@ class RangedFile(io.RawIOBase):
 
 
 def parse_folder_address(address: str) -> AzurePlace:
-    """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Its WrongSetting lists the forms."""
+    """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Raises WrongSetting for other forms."""
     parts = urlsplit(address)
     path = unquote(parts.path).strip("/")
     container = parts.username

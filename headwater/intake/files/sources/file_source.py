@@ -14,8 +14,9 @@ _UNFINISHED = (".tmp", ".inprogress", ".crc")
 class FoundFile(NamedTuple):
     """A file at the time of the listing.
 
-    identity: unchanged when the file grows or is renamed, if the store has such an id; otherwise the path.
-    modified_us: by the clock of the store, since 1970-01-01 UTC; version: of its content, empty if the store has none.
+    identity: an id that stays when the file grows or is renamed; the path if the store has no such id.
+    modified_us: time of the last change by the clock of the store (us since 1970-01-01 UTC). version: version of the
+    content, empty if the store has no versions.
     """
 
     path: str
@@ -26,12 +27,12 @@ class FoundFile(NamedTuple):
 
     @property
     def printable_path(self) -> str:
-        """Return the path as one line of text: a name may contain line ends and invalid characters."""
+        """The path as one line of text. Line ends and unprintable characters in names are escaped."""
         return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in self.path)
 
 
 class FileGone(Exception):
-    """The file was deleted or replaced after it was listed. The next listing shows which."""
+    """The file was deleted or replaced after it was listed. The next listing shows its new state."""
 
 
 class FileSource(Protocol):
@@ -41,16 +42,16 @@ class FileSource(Protocol):
     """Identifies the store: two files with the same store and identity are the same file."""
 
     look_every_s: float
-    """Minimum time between two listings with --follow, because a listing costs requests."""
+    """Minimum seconds between two listings with --follow, because a listing costs requests."""
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files that were modified at or after a time, without folders of earlier days.
+        """List the files that were modified at or after a time (us). Folders of earlier days are skipped.
 
-        A folder that may not be listed is returned itself; opening it raises the reason.
+        If listing a folder is forbidden, the result contains the folder itself, and `open` raises the error for it.
         """
 
     def find(self, path: str) -> FoundFile | None:
-        """Return the file at one path; None if there is none."""
+        """Return the file at a path; None if there is no file."""
 
     def open(self, found: FoundFile) -> BinaryIO:
         """Open a file for reading at any position. Raises FileGone, and OSError if it may not be read."""
@@ -60,14 +61,18 @@ class FileSource(Protocol):
 
 
 def is_ignored_name(name: str) -> bool:
-    """Return whether a file or folder of this name is ignored: hidden, of Delta or Spark, or being written."""
+    """Return whether files and folders with this name are ignored.
+
+    Ignored are hidden files, files of Delta and Spark, and files that are still being written.
+    """
     return name.startswith(_HIDDEN) or name.endswith(_UNFINISHED)
 
 
 def is_folder_of_earlier_day(name: str, since_us: int) -> bool:
-    """Return whether a folder `dt=2026-03-01` is for a UTC day that ended a day or more before a time.
+    """Return whether a folder such as `dt=2026-03-01` is for a UTC day that ended a day or more before a time (us).
 
-    The day in between is not skipped: a writer's clock may lag, or its store accepted a batch hours later.
+    The folder of the day directly before is not skipped, because a writer's clock may lag, or the store may accept a
+    batch hours later.
     """
     found = _DAY.fullmatch(name)
     if not found:

@@ -1,6 +1,6 @@
 """Files on a disk of this machine, or mounted on it.
 
-A file is deleted only if it is unchanged since it was checked, even while others write to it.
+A file is deleted only if it has not changed since it was checked, even while other processes write to the folder.
 """
 
 import errno
@@ -26,9 +26,10 @@ from headwater.intake.files.sources.file_source import (
 def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool]) -> bool:
     """Delete a file unless it has changed or a process has it open for writing. Return whether it was deleted.
 
-    The file is renamed first: a process that opens the old name from then on creates another file, and this one is
-    checked once more when no process can open it any more. A file that is not deleted gets its name back; it stays
-    `NUMBER.deleting` if another file has the name or if the deletion was killed. Raises OSError.
+    The file is renamed first, so that a process that opens the old name afterwards creates another file. Then the
+    renamed file is checked again and deleted. If it has changed, it gets its name back. It keeps the name
+    `NUMBER.deleting` if another file has the old name by then, or if the process is killed.
+    is_unchanged: receives the status of the renamed file. Raises OSError if the file system refuses an operation.
     """
     reach_failpoint("deletion.looked")
     try:
@@ -45,7 +46,11 @@ def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool])
 
 
 def _is_being_written(file: BinaryIO) -> bool:
-    """Return whether a process has a file open for writing, if the system knows: it then grants no read lease."""
+    """Return whether a process has a file open for writing.
+
+    Linux grants no read lease for such a file. On other systems, and on mounts without leases, the function returns
+    False.
+    """
     if sys.platform != "linux":
         return False
     try:
@@ -71,23 +76,23 @@ def _restore_file(going: Path, path: Path) -> None:
 
 
 class LocalFiles:
-    """A file, or the files of a folder at any depth.
+    """One file, or the files of a folder at any depth.
 
-    Links to files are followed as long as they stay in the folder, links to folders are not. The path itself may be a
-    link.
+    Links to files are followed if the target is in the folder. Links to folders are not followed. The path itself may
+    be a link.
     """
 
     store = "file"
     look_every_s = 0.5  # by listing, because the system sends no notifications for mounted files
 
     def __init__(self, root: Path) -> None:
-        """Set the path. Raises WrongSetting if there is no file or folder."""
+        """Store the path. Raises WrongSetting if there is no file or folder."""
         self._root = root.expanduser().absolute()
         if not (self._root.is_file() or self._root.is_dir()):
             raise WrongSetting(f"There is no file or folder {root}. Give one with events, or an address abfss://….")
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files in the order of the system."""
+        """List the files that were modified at or after a time (us), in the order of the file system."""
         if self._root.is_dir():
             listed = _walk_files(self._root, since_us)
         else:
@@ -95,7 +100,7 @@ class LocalFiles:
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Return the file at one path; None if there is none."""
+        """Return the file at a path; None if there is no file."""
         try:
             status = Path(path).stat()
         except OSError:
@@ -103,10 +108,10 @@ class LocalFiles:
         return _to_found_file(path, status) if stat.S_ISREG(status.st_mode) else None
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file if it is still the one that was listed.
+        """Open a file that was listed before.
 
-        Raises OSError if it is outside the folder. This is checked on the opened file, so it does not matter which part
-        of the path became a link since it was listed.
+        Raises FileGone if another file has the path now, and OSError if the file is outside the folder. The path of the
+        opened file is checked, so links that were created after the listing are found.
         """
         try:  # without waiting for a writer, in case it has become a pipe
             descriptor = os.open(found.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -143,7 +148,10 @@ class LocalFiles:
 
 
 def _opened_path(descriptor: int, path: str) -> str:
-    """Return the real path of an opened file. Raises FileGone if another file is there now."""
+    """Return the real path of an opened file. Raises FileGone if another file has the path now.
+
+    path: the path with which the file was opened.
+    """
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names as they are
     except OSError:  # a system without /proc
@@ -158,7 +166,10 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _walk_files(root: Path, since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of each folder before those below it; with a stack, because folders may be a thousand deep."""
+    """Yield the files of each folder before the files of its subfolders.
+
+    Uses a stack and no recursion, because folders may be nested a thousand levels deep.
+    """
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
@@ -168,7 +179,7 @@ def _walk_files(root: Path, since_us: int) -> Iterator[FoundFile]:
 
 
 def _files_in_folder(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of a folder, and add the names of the subfolders to visit."""
+    """Yield the files of a folder, and add the names of its subfolders to `folders`."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:

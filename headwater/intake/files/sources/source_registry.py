@@ -1,4 +1,4 @@
-"""Chooses the store of files by the beginning of a path."""
+"""Chooses the file source for a path by the scheme of the path."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +9,9 @@ from headwater.intake.files.sources.local_files import LocalFiles
 
 
 def open_file_source(path: str, options: Mapping[str, str], client_id: str | None) -> FileSource:
-    """Open the store that a path names. Raises WrongSetting for one that no module here reads.
+    """Return the file source for a path. Raises WrongSetting if no module of this package reads the scheme of the path.
 
-    options, client_id: for a store in Azure, see `AzureFiles`.
+    options, client_id: credentials for a store in Azure; see `AzureFiles`.
     """
     scheme, _, rest = path.partition("://")
     if not rest:

@@ -11,7 +11,7 @@ from headwater.events.decode import decode
 Aspect = dict[str, Any]
 
 MAX_TEXT_CHARS = 1000
-"""Maximum length of a property."""
+"""Maximum length of the value of a property, in characters."""
 MAX_PROPERTIES = 200
 """Maximum number of properties in one aspect."""
 _POINTER = str.maketrans({"~": "~0", "/": "~1"})
@@ -29,20 +29,23 @@ def upsert_proposal(urn: str, name: str, aspect: Aspect) -> Aspect:
 
 
 def add_lineage_proposals(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
-    """Yield the proposal that adds the edges of an aspect to the existing ones; none without edges."""
+    """Yield the proposal that adds the edges of an aspect to the existing edges; yields nothing without edges."""
     if operations := [_add_operation(path, value) for path, value in _edges_with_paths(aspect)]:
         yield _proposal(urn, name, "PATCH", operations, "application/json-patch+json")
 
 
 def add_tags_proposals(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
-    """Yield the proposal that adds tags and keeps those that people have set in DataHub."""
+    """Yield the proposal that adds tags and keeps the tags that people have set in DataHub; nothing without tags."""
     added = [_add_operation(("tags", "", tag), {"tag": tag}) for tag in sorted({tag_urn(each) for each in tags})]
     if added:
         yield _patch_proposal(urn, "globalTags", {"tags": [_SOURCE, "tag"]}, added)
 
 
 def add_owners_proposals(urn: str, owners: Iterable[tuple[str, str]]) -> Iterator[Aspect]:
-    """Yield the proposal that adds owners, each a URN and a type, and keeps those that people have set in DataHub."""
+    """Yield the proposal that adds owners and keeps the owners that people have set in DataHub; nothing without owners.
+
+    owners: pairs of the owner's URN and the type of ownership.
+    """
     added = [
         _add_operation(("owners", owner, kind, "", ""), {"owner": owner, "type": kind})
         for owner, kind in sorted({*owners})
@@ -62,12 +65,12 @@ def tag_urn(tag: str) -> str:
 
 
 def audit_stamp(time_us: int) -> Aspect:
-    """Return an audit stamp without an actor."""
+    """Return an audit stamp for a time (us, UTC) with an unknown actor."""
     return {"time": time_us // 1000, "actor": "urn:li:corpuser:unknown"}
 
 
 def platform_instance_proposal(urn: str, platform: str, instance: str | None) -> Aspect:
-    """Return the proposal that sets the platform, and the instance of that platform, of an entity."""
+    """Return the proposal that sets the platform of an entity, and the platform instance if there is one."""
     aspect = {"platform": platform}
     return upsert_proposal(
         urn, "dataPlatformInstance",
@@ -76,7 +79,10 @@ def platform_instance_proposal(urn: str, platform: str, instance: str | None) ->
 
 
 def facet_properties(facets: Mapping[str, Raw]) -> dict[str, str]:
-    """Return the texts, numbers and booleans in facets as `facet.member`, nested ones as `facet.member.member`."""
+    """Return the texts, numbers and booleans of facets by name: `facet.member`, or `facet.member.member` if nested.
+
+    Returns at most MAX_PROPERTIES values, cut off after MAX_TEXT_CHARS characters.
+    """
     found: dict[str, str] = {}
     for name, raw in sorted(facets.items()):
         for key, text in _scalar_members(name, decode(bytes(raw)), 2):

@@ -27,13 +27,17 @@ _TYPES = {
     "time": "Time", "binary": "Bytes", "bytes": "Bytes", "array": "Array", "map": "Map", "struct": "Map",
 }  # fmt: skip
 _KNOWN = frozenset({"ALTER", "CREATE", "DROP"})
-"""Life cycle changes that DataHub's `OperationType` has by the same name; all others are CUSTOM."""
+"""Life cycle changes that DataHub's `OperationType` has with the same name; all other changes become CUSTOM."""
 
 
 def dataset_aspects(
     urn: str, facets: Facets, instance: str | None, time_us: int, *, schemas: bool, masked: Collection[str]
 ) -> Iterator[Aspect]:
-    """Yield the proposals for one dataset. masked: its columns that are derived from masked values."""
+    """Yield the proposals for one dataset.
+
+    instance: platform instance, or None. time_us: time of the schema (us, UTC). schemas: whether to include the schema.
+    masked: columns of the dataset that are derived from masked values.
+    """
     platform, name, env = urn.removeprefix("urn:li:dataset:(").removesuffix(")").split(",")
     yield upsert_proposal(urn, "datasetKey", {"platform": platform, "name": name, "origin": env})
     yield upsert_proposal(urn, "status", {"removed": False})
@@ -52,7 +56,10 @@ def tags_of_entity(facets: Facets) -> list[str]:
 
 
 def _tags_with_columns(facets: Facets) -> list[tuple[str | None, str]]:
-    """Return each tag with its column; a tag with a value becomes `key:value`."""
+    """Return pairs of column and tag URN; the column is None for a tag of the whole entity.
+
+    A tag with a value becomes `key:value`.
+    """
     found: list[tuple[str | None, str]] = []
     for each in objects_in_list(facet_members(facets, "tags").get("tags")):
         key, value = each.get("key"), each.get("value")
@@ -63,7 +70,10 @@ def _tags_with_columns(facets: Facets) -> list[tuple[str | None, str]]:
 
 
 def _schema_fields(value: Any, inside: str = "") -> Iterator[tuple[str, str, str | None]]:
-    """Yield (path, type as sent, description); nested fields follow their struct and have a dotted path."""
+    """Yield the path, type and description (or None) of each column as sent.
+
+    Nested fields follow their struct and have a dotted path.
+    """
     for field in objects_in_list(value):
         name = field.get("name")
         if isinstance(name, str):
@@ -108,7 +118,10 @@ def _field_aspect(path: str, kind: str, description: str | None, tags: list[str]
 
 
 def operation_aspects(merged: MergedEvent, known: Mapping[Name, str], outputs: Collection[str]) -> Iterator[Aspect]:
-    """Yield a complete run's operation on each output that reports one. known: URNs; outputs: URNs that count."""
+    """Yield the proposals for a completed run's operations on outputs that have statistics or a life cycle change.
+
+    known: maps the name of each dataset to its URN. outputs: URNs of the outputs that count.
+    """
     if merged.completed_us is None:
         return
     for name, facets in merged.outputs.items():

@@ -24,10 +24,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Emitter(Protocol):
-    """How proposals reach DataHub; behaves like a Target."""
+    """Sends proposals to DataHub in one way; the methods follow the protocol of `Target`."""
 
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Make one attempt; each payload is a JSON list of proposals."""
+        """Try once to send the payloads; the body of each payload is a JSON list of proposals."""
 
     def check(self) -> str:
         """Connect and authenticate without sending proposals."""
@@ -37,7 +37,7 @@ class Emitter(Protocol):
 
 
 def open_emitter(given: DataHubOptions, reveal: SecretResolver) -> Emitter:
-    """Return the emitter that the options name, without connecting; raises WrongSetting if a package is missing."""
+    """Return the emitter for the option `emitter` without connecting; raises WrongSetting if a package is missing."""
     if given.emitter == "file" and given.filename:
         return FileEmitter(given.filename.expanduser())
     if given.emitter == "s3":
@@ -99,7 +99,7 @@ class RestEmitter:
 
 
 class FileEmitter:
-    """Append to one file, because the file source reads a folder in no order and each file from the start."""
+    """Append proposals to one file, because DataHub's file source reads the files of a folder in any order."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -150,7 +150,7 @@ class FolderEmitter:
         self.close = folder.close
 
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Write one file, named by position and content, so a repeated attempt writes the same file."""
+        """Write one file; its name contains position and content hash, so a repeated attempt replaces the same file."""
         source, head, _ = payloads[0].event
         lines = _proposal_lines(payloads)
         name = f"{source.epoch}-{source.partition}-{head.sequence:020}-{sha256(lines).hexdigest()[:16]}.json"
@@ -167,7 +167,10 @@ def _proposal_lines(payloads: Sequence[Payload]) -> bytes:
 
 
 def _end_of_proposals(file: BinaryIO) -> int:
-    """Return the end of the last complete proposal, 0 without one; an interrupted write may have left a part."""
+    """Return the offset after the last complete proposal, or 0 if there is none.
+
+    An interrupted write may have left a part of a proposal at the end of the file.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - len(_END)))
     if size > len(_END) and file.read() == _END:

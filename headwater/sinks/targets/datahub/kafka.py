@@ -1,4 +1,4 @@
-"""Send proposals to DataHub's Kafka topic: Avro in Confluent's wire format, by the schema in the registry."""
+"""Send proposals to DataHub's Kafka topic: Avro in Confluent's wire format, with the schema from the registry."""
 
 import io
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from headwater.sinks.targets.datahub.options import DataHubOptions
 from headwater.sinks.targets.kafka import open_topic
 
 _LARGEST_BYTES = 5 << 20
-"""Maximum size of a record in DataHub's topic."""
+"""Maximum size of a record in DataHub's topic, in bytes."""
 _ASPECT = {
     "type": "record", "name": "GenericAspect",
     "fields": [{"name": "value", "type": "bytes"}, {"name": "contentType", "type": "string"}],
@@ -39,7 +39,7 @@ _OURS = {
         {"name": "aspect", "type": ["null", _ASPECT], "default": None},
     ],
 }  # fmt: skip
-"""Schema to register if the registry has none: only the fields that are sent; DataHub's own schema has more."""
+"""Schema to register if the registry has no schema; it has only the fields that the emitter sends."""
 
 
 class _RegisteredSchema(NamedTuple):
@@ -48,7 +48,7 @@ class _RegisteredSchema(NamedTuple):
 
 
 class KafkaEmitter:
-    """A topic, and the schema registry for its records."""
+    """Sends proposals to a Kafka topic, encoded with a schema from the schema registry."""
 
     def __init__(self, given: DataHubOptions, reveal: SecretResolver) -> None:
         """Raise WrongSetting if a secret is missing."""
@@ -59,7 +59,7 @@ class KafkaEmitter:
         self._registered: _RegisteredSchema | None = None
 
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Write each proposal as a record; records of one entity stay in order."""
+        """Write each proposal as a record; the key is the entity's URN, so records of one entity stay in order."""
         try:
             found = self._registered = self._registered or self._registered_schema()
         except (Retry, WrongSetting) as error:
@@ -72,7 +72,7 @@ class KafkaEmitter:
         return self._topic.write_records(records, len(payloads), self._patience_s)
 
     def check(self) -> str:
-        """Request the topic's metadata and the schema, if there is one; registers no schema."""
+        """Request the topic's metadata and its schema; does not register a schema if there is none."""
         topic = self._topic.check()
         answer = self._registry.request("GET", f"/subjects/{self._subject}/versions/latest")
         if answer.status in (401, 403):
@@ -85,7 +85,10 @@ class KafkaEmitter:
         self._topic.close()
 
     def _registered_schema(self) -> _RegisteredSchema:
-        """Return the newest schema; DataHub's own registry returns it only in response to a registration."""
+        """Return the newest schema of the topic; if the registry does not return one, register `_OURS` first.
+
+        DataHub's own registry returns its schema only in response to a registration.
+        """
         found = self._registry.request("GET", f"/subjects/{self._subject}/versions/latest")
         if found.status == 200:
             return _parse_registered_schema(found, found)
@@ -114,7 +117,7 @@ def _schema_id(answer: HttpAnswer) -> int:
 
 
 def _encode_record(registered: _RegisteredSchema, proposal: dict[str, Any]) -> bytes:
-    """Return a record in wire format: a zero byte, four bytes of schema id, Avro."""
+    """Return a record in wire format: a zero byte, the schema id in four bytes, and the Avro encoding."""
     fields = proposal | {"aspect": proposal["aspect"] | {"value": proposal["aspect"]["value"].encode()}}
     out = io.BytesIO(b"\0" + registered.id.to_bytes(4, "big"))
     out.seek(5)

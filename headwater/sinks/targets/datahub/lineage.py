@@ -18,14 +18,21 @@ from headwater.sinks.targets.datahub.urns import field_urn
 Urn = Callable[[Name], str]
 
 MAX_COLUMN_PAIRS = 10_000
-"""Maximum number of column pairs from `dataset` entries of one run, which multiply two lists of columns."""
+"""Maximum number of column pairs of one run from edges to whole datasets.
+
+Such an edge yields a pair with each column of the dataset; if there would be more pairs, these edges yield none.
+"""
 
 _CONFIDENCE = 0.5
-"""As in DataHub's converter."""
+"""Confidence score of column lineage; DataHub's OpenLineage converter uses the same value."""
 
 
 class Lineage(NamedTuple):
-    """URNs of inputs and outputs; by output its upstream datasets, its lineage of column pairs, its masked columns."""
+    """The lineage of one run. inputs, outputs: URNs of datasets.
+
+    upstreams: maps the URN of an output to the URNs of its source datasets. columns: maps it to the lineage aspects of
+    its column pairs. masked: maps it to the names of its masked columns.
+    """
 
     inputs: list[str]
     outputs: list[str]
@@ -35,14 +42,17 @@ class Lineage(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """A column of a dataset; `name` is None for all of its columns."""
+    """A column of a dataset (URN); `name` is None for all columns of the dataset."""
 
     dataset: str
     name: str | None
 
 
 def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
-    """Return a run's lineage, including datasets that only column lineage names; rules 4 and 11 of lineage."""
+    """Return a run's lineage, including datasets that only column lineage names (rules 4 and 11 of lineage).
+
+    urn: returns the URN of a dataset.
+    """
     edges = _edges_by_target(merged, urn)
     read = [urn(edge.source) for edge in chain.from_iterable(edges.values()) if edge.source]
     inputs = [*dict.fromkeys([*map(urn, merged.inputs), *read])]
@@ -78,7 +88,7 @@ def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
 
 
 def _edges_by_target(merged: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
-    """Return edges by target; if run or job have a `lineage` facet, only those of that facet."""
+    """Return edges by target column; if the run or job has a `lineage` facet, only the edges of this facet."""
     found: dict[_Column, list[SentEdge]] = defaultdict(list)
     for target, edge in _sent_edges(merged):
         found[_Column(urn(target), edge.output_column)].append(edge)
@@ -97,7 +107,7 @@ def _sent_edges(merged: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
 
 
 def _columns_by_dataset(merged: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) -> dict[str, list[str]]:
-    """Return the known columns of each output: from its schema and its edges."""
+    """Return the columns of each output that its schema or its edges name, by the output's URN."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for name, facets in merged.outputs.items():
         if "schema" in facets:
@@ -115,13 +125,17 @@ def _column_paths(schema: Raw) -> list[str]:
 
 
 def _upstreams_of(output: str, inputs: Sequence[str], of_columns: Sequence[str], *, is_only: bool) -> list[str]:
-    """Return the sources of one output: those of its columns; all inputs if it has none or is the only output."""
+    """Return the source datasets of one output.
+
+    of_columns: source datasets of the output's columns. All other inputs are added if this is empty or `is_only`, that
+    is, the run has no other output.
+    """
     others = [each for each in inputs if each != output] if is_only or not of_columns else ()
     return [*dict.fromkeys([*of_columns, *others])]
 
 
 def _column_pair_lineage(downstream_column: str, upstream_column: str, edges: Sequence[SentEdge]) -> Aspect:
-    """Return the lineage of one pair of columns with the operations of that pair."""
+    """Return the lineage aspect of one pair of columns, with the transformations of all its edges."""
     operations = ",".join(sorted({_operation_text(edge.transformation) for edge in edges if edge.has_transformation}))
     return {
         "upstreamType": "FIELD_SET",
@@ -133,7 +147,7 @@ def _column_pair_lineage(downstream_column: str, upstream_column: str, edges: Se
 
 
 def _operation_text(step: Transformation) -> str:
-    """Return `TYPE:SUBTYPE`, followed by `MASKED`, since DataHub has no other place for it."""
+    """Return `TYPE:SUBTYPE`, followed by `:MASKED` for masking steps, because DataHub has no field for masking."""
     words = ["DIRECT" if step.is_direct else "INDIRECT", step.subtype, "MASKED" if step.is_masked else None]
     return ":".join(word for word in words if word)
 

@@ -37,7 +37,7 @@ _OWNER_TYPES = frozenset({
     "STAKEHOLDER", "TECHNICAL_OWNER",
 })  # fmt: skip
 _OTHER_ASPECTS = frozenset({"documentation", "ownership", "tags", "lineage"})
-"""Facets of a job that have their own aspect, or are lineage."""
+"""Facets of a job that are not sent as properties, because they are lineage or have an aspect of their own."""
 _ENGINE = {
     "name": "processingEngine",
     "version": "processingEngineVersion",
@@ -58,7 +58,7 @@ class ProposalBuilder:
         self._urns = DataHubUrns(options)
 
     def build_proposals(self, merged: MergedEvent) -> list[Aspect]:
-        """Return the proposals, flow and job first; equal events give equal proposals."""
+        """Return the proposals for a run, job or dataset, flow and job first; equal events give equal proposals."""
         known = {name: self._urns.dataset_urn(name, symlinks(facets)) for name, facets in merged.datasets.items()}
         found = lineage_of(merged, lambda name: known.get(name) or self._urns.of_name(name))
         proposals: list[Aspect] = []
@@ -152,7 +152,7 @@ def _dataset_edges(urns: Iterable[str], merged: MergedEvent) -> list[Aspect]:
 
 
 def _owners_of_job(of_job: Facets) -> list[tuple[str, str]]:
-    """Return owners as URN and type: `group:NAME` and `team:NAME` are groups, all others are users."""
+    """Return pairs of owner URN and type of ownership; `group:NAME` and `team:NAME` are groups, others are users."""
     found = []
     for each in objects_in_list(facet_members(of_job, "ownership").get("owners")):
         name, kind = each.get("name"), str(each.get("type") or "").upper()
@@ -169,12 +169,12 @@ def _owner_urn(name: str) -> str:
 
 
 def flow_properties(merged: MergedEvent) -> dict[str, str]:
-    """Return the properties of a flow: its engine, Spark's properties, Airflow's DAG."""
+    """Return the properties of a flow: engine and versions, Spark's properties and the members of Airflow's DAG."""
     return _members_as_text([*_engine_members(merged), *_member_if_set(facet_members(merged.of_run, "airflow"), "dag")])
 
 
 def job_properties(merged: MergedEvent) -> dict[str, str]:
-    """Return the properties of a job: its engine and type, Spark's properties and job, Airflow's task."""
+    """Return the properties of a job: engine, job type, Spark's properties and job details, and Airflow's task."""
     kind, job = facet_members(merged.of_job, "jobType"), facet_members(merged.of_run, "spark_jobDetails")
     return _members_as_text([
         *_engine_members(merged),
@@ -203,13 +203,16 @@ def _members_as_text(members: list[tuple[str, Any]]) -> dict[str, str]:
 
 
 def run_urn(run_id: str, job: Name) -> str:
-    """Return the URN of a run; run ids that are not UUIDs repeat between jobs, so the URN then includes the job."""
+    """Return the URN of a run.
+
+    If the run id is not a UUID, different jobs may use it, so the URN is a hash of job and run id.
+    """
     key = run_key(run_id, job)
     return f"urn:li:dataProcessInstance:{key if key[0] != '[' else hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def run_aspects(merged: MergedEvent, job: str, inputs: Sequence[str], outputs: Sequence[str]) -> Iterator[Aspect]:
-    """Yield the proposals for a run of a job; inputs and outputs are URNs of datasets."""
+    """Yield the proposals for a run. job: URN of its job. inputs, outputs: URNs of its datasets."""
     urn = run_urn(merged.run_id or "", merged.job)
     if inputs:
         yield upsert_proposal(urn, "dataProcessInstanceInput", {"inputs": [*inputs]})
@@ -235,7 +238,7 @@ def run_aspects(merged: MergedEvent, job: str, inputs: Sequence[str], outputs: S
 
 
 def _run_event_aspect(state: str, started_us: int | None, ended_us: int) -> Aspect:
-    """Return how a run ended; without an earlier start it has no duration."""
+    """Return the run event for the end of a run; it has a duration only if the run started before its end."""
     took_us = duration_us(started_us, ended_us)
     return {
         "timestampMillis": ended_us // 1000,

@@ -1,4 +1,4 @@
-"""Send runs to DataHub as metadata change proposals: to its service, its topic, or files."""
+"""Send runs to DataHub as metadata change proposals: to its metadata service, its Kafka topic, or files."""
 
 import logging
 from collections import defaultdict
@@ -25,7 +25,7 @@ from headwater.sinks.targets.datahub.proposals import ProposalBuilder
 
 OPTIONS = DataHubOptions
 _MOST_BYTES = 15_000_000
-"""Maximum size of a request, as in DataHub's own client; the service accepts 16,000,000."""
+"""Maximum size of a payload in bytes, as in DataHub's own client; the service accepts 16,000,000."""
 _BASE_SUPPORT = (
     ItemSupport("state", "RUNNING", "not", "DataHub knows started and ended runs only"),
     ItemSupport("state", "OTHER", "not", "DataHub knows started and ended runs only"),
@@ -98,14 +98,14 @@ class DataHubTarget:
         self._log_proposals: Callable[[str], None] = log.info if options.log_mcps else lambda _: None
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events whose runs have no earlier events."""
+        """Convert events of runs that have no earlier events."""
         runs = [(of_one, merge_events(of_one)) for of_one in group_by_run(events, {})]
         return [payload for of_one, merged in runs if (payload := self._payload(merged, of_one[-1]))]
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return the proposals of each run, job and dataset as a JSON list, at the position of its last event.
+        """Return one payload for each run, job and dataset: a JSON list of proposals, with the last event's position.
 
-        Skips the actions of an application that is sent as one job.
+        Skips the actions of Spark applications if the options say to send an application as one job.
         """
         found, news = [], {event.head.event_id for event in events}
         for of_one in group_by_run(events, history):
@@ -133,7 +133,7 @@ class DataHubTarget:
         return self._payload(merge_application(one, own, actions[one]), application_events.at) if one else None
 
     def _is_due(self, merged: MergedEvent, events: Sequence[SinkEvent], news: set[str]) -> bool:
-        """Return whether a streaming run's heartbeat is due; everything else always is."""
+        """Return whether a run's heartbeat is due; always true without `streaming_job`, and for jobs and datasets."""
         if not self._given.streaming_job or merged.kind != "RUN":
             return True
         fresh = [each.head.received_us for each in events if each.head.event_id in news]
@@ -169,6 +169,6 @@ def _send_policy(given: DataHubOptions) -> SendPolicy | None:
 
 
 def open_target(options: Options, reveal: SecretResolver) -> DataHubTarget:
-    """Return the target with its emitter; raises WrongSetting if a package is missing."""
+    """Return the target with its emitter; raises WrongSetting if a package or a secret is missing."""
     given = cast("DataHubOptions", options)
     return DataHubTarget(open_emitter(given, reveal), given)

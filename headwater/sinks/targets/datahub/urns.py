@@ -24,7 +24,7 @@ _DEFAULT_RULE = PlatformRule(namespace="*")
 
 
 class PlatformName(NamedTuple):
-    """A dataset in DataHub: its platform, and its name there."""
+    """A dataset in DataHub: the platform, and the name of the dataset on this platform."""
 
     platform: str
     name: str
@@ -40,7 +40,7 @@ class DataHubUrns:
         self.of_name = lru_cache(50_000)(self._urn_of_name)
 
     def dataset_urn(self, name: Name, symlinks: Iterable[SentSymlink] = ()) -> str:
-        """Return the URN of a dataset: by its last table symlink, else by its name (D1, D2)."""
+        """Return the URN of a dataset by its last symlink of type TABLE, or without one by its name (D1, D2)."""
         tables = [] if self._given.by_path else [each for each in symlinks if each.type == "TABLE"]
         if not tables or (self._given.naming == "sources" and _match_onelake(_address_of_name(name))):
             return self.of_name(name)
@@ -52,7 +52,7 @@ class DataHubUrns:
         return self._build_urn(rule, PlatformName("glue" if namespace.startswith(_GLUE) else self._given.hive, table))
 
     def flow_urn(self, job: Name, orchestrator: str) -> str:
-        """Return the URN of a job's flow (D4), without a session's id in the job's name (rule 3)."""
+        """Return the URN of a job's flow (D4); a session id in the job's name is removed (rule 3)."""
         name = self._given.flow_name or job_key(job, None).name.split(".", 1)[0]
         instance = self._given.flow_instance or job.namespace
         return f"urn:li:dataFlow:({escape_urn(orchestrator)},{escape_urn(name)},{escape_urn(instance)})"
@@ -62,7 +62,7 @@ class DataHubUrns:
         return f"urn:li:dataJob:({flow},{escape_urn(job_key(job, None).name)})"
 
     def instance_of(self, name: Name) -> str | None:
-        """Return the platform instance of a dataset."""
+        """Return the platform instance of a dataset by its namespace, or None."""
         return self._rule_for_namespace(name.namespace).platform_instance or self._given.dataset_instance
 
     def _urn_of_name(self, name: Name) -> str:
@@ -92,7 +92,7 @@ class DataHubUrns:
         return PlatformName(_FILES[scheme], path if scheme == "file" else path.removeprefix("/"))
 
     def _table_address(self, address: str) -> str:
-        """Cut an address after its table, if a path spec matches or its end is a partition (D3)."""
+        """Cut an address after its table if a path spec matches, or remove a partition from its end (D3)."""
         parts = address.split("/")
         for spec in self._specs:
             until = spec.index("{table}") + 1 if "{table}" in spec else len(spec)
@@ -117,7 +117,7 @@ def _match_onelake(address: str) -> re.Match[str] | None:
 
 
 def _source_name(address: str) -> PlatformName | None:
-    """Return the name that DataHub's sources of Fabric and Azure storage use; None for any other storage."""
+    """Return the name that DataHub's own sources for Fabric and Azure storage use; None for other storage."""
     if found := _match_onelake(address):
         workspace, item, schema, table = found.groups()
         return PlatformName("fabric-onelake", f"{workspace}.{item}.{schema or 'dbo'}.{table}")

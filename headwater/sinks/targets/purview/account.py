@@ -24,15 +24,18 @@ from headwater.sinks.targets.purview.atlas import (
 _ATLAS = "/datamap/api/atlas/v2"
 _VERSION = "api-version=2023-09-01"
 _LONGEST = 4_000
-"""Maximum length of an address, unless a single name is longer."""
+"""Maximum length of an address in characters, unless a single name is longer."""
 T = TypeVar("T")
 
 
 class PurviewAccount:
-    """A connection to one account; RequestFailed ends the attempt if a response is not as expected."""
+    """A connection to one account; methods raise RequestFailed if a response is missing or not as expected."""
 
     def __init__(self, poster: Poster, batch: int, collection: str | None) -> None:
-        """batch: entities per request; collection: id of the collection for new entities."""
+        """batch: maximum number of entities per request.
+
+        collection: id of the collection for new entities, or None for the default collection.
+        """
         self._poster = poster
         self._batch = batch
         self._bulk = f"{_ATLAS}/entity/bulk?{_VERSION}" + (f"&collectionId={collection}" if collection else "")
@@ -64,7 +67,10 @@ class PurviewAccount:
         return missing
 
     def find_existing(self, kind: str, names: Iterable[str], *, related: bool = False) -> Iterator[AtlasEntity]:
-        """Yield the existing assets of a type by qualified name; related: with the entities that refer to them."""
+        """Yield the assets of type `kind` that exist and have one of the qualified names.
+
+        related: whether to include the relationships of each asset.
+        """
         address = f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true" + (
             "" if related else "&ignoreRelationships=true"
         )
@@ -72,12 +78,12 @@ class PurviewAccount:
             yield from self._read_entities(asked)
 
     def entities_by_guid(self, guids: Iterable[str]) -> Iterator[AtlasEntity]:
-        """Yield entities by guid."""
+        """Yield the entities that have one of the guids."""
         for asked in _addresses_in_batches(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
             yield from self._read_entities(asked)
 
     def search_assets(self, words: str) -> list[FoundAsset]:
-        """Return up to 50 assets by words in their names."""
+        """Return up to 50 assets that the account's search finds for these words."""
         answer = self._request(
             "POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, accepted_statuses=()
         )
@@ -112,19 +118,19 @@ class PurviewAccount:
 
 
 class RequestFailed(Exception):
-    """Ends an attempt, with the response or the reason why there was none."""
+    """Ends an attempt. cause: the unexpected response, or the reason why there was no response."""
 
     def __init__(self, cause: HttpAnswer | str) -> None:
         super().__init__()
         self._cause = cause
 
     def outcome_for(self, count: int) -> Outcome:
-        """Return the outcome for `count` payloads."""
+        """Return the outcome of the attempt for its `count` payloads."""
         return retry_all(count, self._cause) if isinstance(self._cause, str) else failure_outcome(self._cause, count)
 
 
 def decode_answer(answer: HttpAnswer, into: type[T]) -> T:
-    """Decode a response; raises RequestFailed."""
+    """Decode a response; raises RequestFailed if it does not have the expected structure."""
     try:
         return msgspec.json.decode(answer.body, type=into)
     except msgspec.DecodeError as error:
@@ -136,7 +142,10 @@ def _type_path(name: str) -> str:
 
 
 def _addresses_in_batches(address: str, argument: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield addresses with several values each, assign_guids if the argument has a placeholder; none without values."""
+    """Yield addresses with at most _LONGEST characters that together contain all values as query arguments.
+
+    argument: name of the query argument; a placeholder `{}` is replaced with the number of the value in the address.
+    """
     asked, number = address, 0
     for value in values:
         text = quote(value, "")

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 PROCESS = "openlineage_process"
-"""A job, or a process of its runs from some datasets to others."""
+"""Type of a job, or of a process that connects the datasets that the job's runs read and write."""
 PLACEHOLDER = "openlineage_dataset"
-"""A dataset without a type from any rule."""
+"""Type of a dataset for which no rule gives a type."""
 COLUMN = "openlineage_column"
-"""A column of a placeholder dataset."""
+"""Type of a column of a dataset of type PLACEHOLDER."""
 _TYPES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     PROCESS: (
         "Process",
@@ -23,11 +23,11 @@ _TYPES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     ),
     COLUMN: ("DataSet", ("data_type",), {"schemaAttributes": '["data_type"]'}),
 }  # fmt: skip
-"""Supertype, text attributes, and options that show columns in the tab *Schema*."""
+"""Maps each of our types to its supertype, its text attributes, and options that show columns in the tab *Schema*."""
 OUR_TYPES = frozenset(_TYPES)
 Entity = dict[str, Any]
 Key = tuple[str, str]
-"""Type and qualified name."""
+"""Type and qualified name of an entity, which identify it."""
 
 
 def entity_key(entity: Entity) -> Key:
@@ -36,7 +36,7 @@ def entity_key(entity: Entity) -> Key:
 
 
 def deduplicate(some: Iterable[Iterable[Entity]]) -> list[Entity]:
-    """Return datasets and processes without repeats, datasets first; the last of equal entities wins."""
+    """Return the datasets and processes without columns, datasets first; of entities with equal keys, keep the last."""
     found: dict[Key, Entity] = {}
     for entity in filterfalse(is_column, chain.from_iterable(some)):
         found.pop(entity_key(entity), None)
@@ -65,7 +65,7 @@ def reference_key(found: Mapping[str, Any]) -> Key:
 
 
 def assign_guids(entities: Sequence[Entity]) -> list[Entity]:
-    """Assign temporary guids within a request, by which columns refer to tables that the same request creates."""
+    """Assign temporary guids to the entities of a request, so that columns can refer to tables in the same request."""
     guids = {entity_key(each): f"-{number}" for number, each in enumerate(entities, 1)}
     return [_with_table_guid(each, guids) | {"guid": guids[entity_key(each)]} for each in entities]
 
@@ -81,7 +81,7 @@ def _with_table_guid(entity: Entity, guids: Mapping[Key, str]) -> Entity:
 
 
 def type_definitions(names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the request body that creates these types; we need our own, as `Process` has no columnMapping."""
+    """Return the request body that creates these types. `Process` has no columnMapping, so we need our own type."""
     wanted = [*names]
     empty: dict[str, list[dict[str, Any]]] = {f"{kind}Defs": [] for kind in ("enum", "struct", "classification")}
     relations = [_dataset_columns_definition()] if COLUMN in wanted else []
@@ -103,7 +103,7 @@ def _type_definition(name: str) -> dict[str, Any]:
 
 
 def _dataset_columns_definition() -> dict[str, Any]:
-    """Return the relationship of a dataset to its columns, which are deleted with the dataset."""
+    """Return the definition of the relationship from a dataset to its columns, which are deleted with the dataset."""
     ends = (("columns", PLACEHOLDER, "SET", True), ("table", COLUMN, "SINGLE", False))
     definitions = [
         {"name": name, "type": kind, "cardinality": many, "isContainer": holds, "isLegacyAttribute": False}
@@ -116,7 +116,9 @@ def _dataset_columns_definition() -> dict[str, Any]:
 
 
 class AtlasEntity(msgspec.Struct, rename="camel"):
-    """An entity as Atlas returns it. relationship_attributes: type and guid of related entities, by relationship.
+    """An entity as Atlas returns it.
+
+    relationship_attributes: maps the name of a relationship to type and guid of the related entities.
 
     custom_attributes: attributes that are not part of the type.
     """
@@ -129,7 +131,7 @@ class AtlasEntity(msgspec.Struct, rename="camel"):
 
     @property
     def qualified_name(self) -> str:
-        """Return the unique name among entities of the same type."""
+        """Return the qualified name, which is unique among entities of the same type; empty if there is none."""
         return str(self.attributes.get("qualifiedName", ""))
 
 

@@ -1,4 +1,4 @@
-"""Keep an account's catalog up to date: bind datasets to assets, create missing ones, delete replaced ones."""
+"""Keep an account's catalog up to date: find the assets of datasets, create missing assets, delete replaced ones."""
 
 import json
 import re
@@ -28,29 +28,30 @@ from headwater.sinks.targets.purview.atlas import (
 from headwater.sinks.targets.purview.columns import column_changes
 
 _KNOWN = 100_000
-"""Maximum number of datasets that one connection caches as existing."""
+"""Maximum number of datasets in the cache of existing assets."""
 _LOOKUP_INTERVAL_S = 3600.0
-"""After this time the binding of a dataset is looked up again, because scans may have found it."""
+"""Seconds after which the assets of datasets are looked up again, because a scan may have created them."""
 _READERS, _MAKERS = "inputToProcesses", "outputFromProcesses"
 _WORDS = re.compile(r"[^\W_]+")
 _PATTERN = re.compile(r"/\{[^/{}]+\}$")
-"""End of a resource set, which represents the files of a folder."""
+"""Matches the end of a resource set's name; a resource set represents the files of a folder."""
 
 
 class PurviewCatalog:
-    """The catalog of one account; RequestFailed ends the attempt if a response is not as expected."""
+    """The catalog of one account; methods raise RequestFailed if a response is missing or not as expected."""
 
     def __init__(self, account: PurviewAccount) -> None:
         self._account = account
         self._columns = ColumnSync(account)
         self._known: dict[Key, Key] = {}
-        """Dataset to the asset that represents it."""
+        """Maps the key of a dataset to the key of the asset that represents the dataset."""
         self._looked_up_s = time.monotonic()
 
     def upsert_entities(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
-        """Create missing datasets, then the processes that refer to them; then delete what these replace.
+        """Create missing datasets and the processes that refer to them, then delete replaced datasets and processes.
 
-        columns: columns of datasets among the entities; assets that the sink did not create keep their own columns.
+        columns: maps the key of a dataset among the entities to its columns. Assets that the sink did not create keep
+        their own columns.
         """
         try:
             self._upsert_all(entities, columns)
@@ -81,7 +82,10 @@ class PurviewCatalog:
         self._delete_replaced([process for process in sent if "outputs" in process["attributes"]])
 
     def _find_assets(self, datasets: Sequence[Entity]) -> dict[Key, Key]:
-        """Return the datasets that exist with their assets; an upsert of an existing asset would rename and move it."""
+        """Map the keys of datasets that exist to the keys of their assets.
+
+        Existing assets must not be upserted, because an upsert would rename and move them.
+        """
         found: dict[Key, Key] = {}
         for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
             by_name = {entity_key(each)[1]: each for each in own}
@@ -99,7 +103,7 @@ class PurviewCatalog:
         return match_asset(dataset, self._account.search_assets(words)) if words else None
 
     def _delete_placeholders(self, bound: Mapping[Key, Key]) -> None:
-        """Move all references from placeholders to the assets that they stand for, then delete the placeholders."""
+        """Replace references to placeholders with references to the assets in `bound`, and delete the placeholders."""
         there = [*self._account.find_existing(PLACEHOLDER, (name for _, name in bound), related=True)]
         by_guid = {each.guid: bound[PLACEHOLDER, each.qualified_name] for each in there}
         users = {guid for each in there for guid in (*_process_guids(each, _READERS), *_process_guids(each, _MAKERS))}
@@ -111,7 +115,7 @@ class PurviewCatalog:
         self._account.delete_entities(by_guid)
 
     def _delete_replaced(self, made: Sequence[Entity]) -> None:
-        """Delete processes of a job with the same outputs that an older run created with other inputs."""
+        """Delete processes that an older run of the same job created for the same outputs with other inputs."""
         newest: dict[str, str] = {}
         outputs: dict[str, set[str]] = defaultdict(set)
         makers: set[str] = set()
@@ -136,7 +140,7 @@ class PurviewCatalog:
 
 
 def _newest_per_job(processes: Iterable[Entity]) -> list[Entity]:
-    """Leave out processes that a later run of the same job in this batch replaces."""
+    """Return the processes without those that a later run of the same job in this batch replaces."""
     found: dict[tuple[str, ...], Entity] = {}
     for each in sorted(processes, key=lambda process: str(process["attributes"]["lastEventTime"])):
         name = entity_key(each)[1]
@@ -146,7 +150,7 @@ def _newest_per_job(processes: Iterable[Entity]) -> list[Entity]:
 
 
 def _process_guids(entity: AtlasEntity, side: str) -> set[str]:
-    """Return the guids of our processes that read or write an asset."""
+    """Return the guids of our processes that read an asset (side `_READERS`) or write it (side `_MAKERS`)."""
     return {one["guid"] for one in entity.relationship_attributes.get(side) or () if one["typeName"] == PROCESS}
 
 
@@ -160,19 +164,19 @@ def _job_of_process(name: str) -> str:
 
 
 class ColumnSync:
-    """The columns of one account; RequestFailed ends the attempt if a response is not as expected."""
+    """Updates the columns of tables; methods raise RequestFailed if a response is missing or not as expected."""
 
     def __init__(self, account: PurviewAccount) -> None:
         self._account = account
         self._sent: dict[Key, bytes] = {}
-        """Table to the hash of the columns sent last; a schema recurs with every run."""
+        """Maps a table to the hash of the columns that were sent last, because every run repeats the schema."""
 
     def clear_cache(self) -> None:
         """Clear the cache."""
         self._sent.clear()
 
     def update_columns(self, columns: Mapping[Key, Sequence[Entity]], made: Collection[Key]) -> None:
-        """Send the columns that differ, then delete removed ones; made: tables just created with their columns."""
+        """Send changed columns and delete removed columns. made: tables that were just created with their columns."""
         news = {key: digest for key, own in columns.items() if (digest := _columns_digest(own)) != self._sent.get(key)}
         by_type: dict[str, list[str]] = defaultdict(list)
         for kind, name in news.keys() - made:
@@ -200,13 +204,16 @@ def _columns_digest(columns: Sequence[Entity]) -> bytes:
 
 
 def search_term(dataset: Entity) -> str:
-    """Return the search term: the last part of a path, or of a table's dotted name."""
+    """Return the term for searching a dataset's asset: the last part of its path or dotted name."""
     name = str(dataset["attributes"].get("openlineageName") or dataset["attributes"]["name"]).rstrip("/")
     return name.rpartition("/" if "/" in name else ".")[2]
 
 
 def match_asset(dataset: Entity, found: Iterable[FoundAsset]) -> Key | None:
-    """Return the matching asset: for known types by normalised name, else the only asset whose words match."""
+    """Return the only asset that matches a dataset, or None if no asset or several match.
+
+    A placeholder matches by the words of its name, all other datasets by normalised qualified name.
+    """
     fits = _has_same_words if dataset["typeName"] == PLACEHOLDER else _has_same_name
     same = [each for each in found if each.entity_type not in OUR_TYPES and fits(dataset, each)]
     sets = [each for each in same if "resource_set" in each.entity_type]
@@ -217,9 +224,9 @@ def match_asset(dataset: Entity, found: Iterable[FoundAsset]) -> Key | None:
 def rewrite_references(
     entity: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key] = MappingProxyType({})
 ) -> Entity:
-    """Return a process with references replaced by the assets that they are bound to, also in its column mapping.
+    """Return a process in which references in `bound` are replaced with their assets, also in its column mapping.
 
-    by_guid: keys of assets by guid, for references as Atlas returns them.
+    by_guid: maps guids to keys of assets, because Atlas returns references by guid.
     """
     attributes = dict(entity["attributes"])
     for side in ("inputs", "outputs"):
@@ -251,7 +258,10 @@ def _normalised_name(name: str) -> str:
 
 
 def _has_same_words(dataset: Entity, found: FoundAsset) -> bool:
-    """Return whether an asset has all words of the dataset's host, and those of its name in order up to the last."""
+    """Return whether an asset's name contains the words of the dataset's host, and of its name in the same order.
+
+    The last word of both names must be equal.
+    """
     there = _WORDS.findall(found.qualified_name.lower())
     attributes = dataset["attributes"]
     host = attributes["openlineageNamespace"].partition("://")[2]

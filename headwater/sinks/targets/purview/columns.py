@@ -1,4 +1,4 @@
-"""Create entities for the columns of tables that this sink creates: their names, and which schema applies."""
+"""Create entities for the columns of tables that this sink creates, with their names and the newest schema."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,13 +24,13 @@ from headwater.sinks.targets.purview.atlas import (
 from headwater.tables import SCHEMAS
 
 MARK = "openlineage"
-"""Custom attribute of what the sink created: on columns the time of their schema, on tables a constant."""
+"""Custom attribute that marks entities of this sink; for columns, its value is the event time of their schema."""
 _UNKNOWN = "unknown"
-"""Data type if no event reports one, because Purview's own column types require a value."""
+"""Data type of a column if no event reports one; Purview's own column types require a value."""
 
 
 class ColumnsRule(ConfigModel):
-    """How the columns of a table become entities."""
+    """Type, names and attributes of the entities that represent the columns of a table."""
 
     type: str = Field(pattern=r"^\w+$", description="Type of the entities.")
     relation: str = Field("table", pattern=r"^\w+$", description="Attribute by which a column refers to its table.")
@@ -41,14 +41,17 @@ class ColumnsRule(ConfigModel):
     description: str = Field("description", pattern=r"^\w+$", description="Attribute for the description.")
 
     def parse_template(self, holes: set[str]) -> Template:
-        """Read the qualified name; raises ValueError with the problem."""
+        """Read the template of the qualified name; raises ValueError with the problem if it is invalid.
+
+        holes: the placeholders of the rule, which the template may use.
+        """
         if taken := holes & {"qualified_name", "column"}:
             raise ValueError(f"the hole {min(taken)!r} is reserved in `columns`; rename it in your rule")
         return read_template(self.qualified_name, holes | {"qualified_name", "column"})
 
 
 class ColumnNames(NamedTuple):
-    """The naming of one table's columns."""
+    """Names the columns of one table. holes: the value of each placeholder of the template."""
 
     rule: ColumnsRule
     template: Template
@@ -61,7 +64,7 @@ class ColumnNames(NamedTuple):
 
 
 def names_of_placeholder(qualified_name: str) -> ColumnNames:
-    """Return the naming of columns for a dataset of unknown type."""
+    """Return the names of columns for a placeholder dataset with this qualified name."""
     return ColumnNames(_OURS, _OURS_TEMPLATE, {"qualified_name": qualified_name})
 
 
@@ -77,11 +80,11 @@ class ColumnBuilder:
         self._made: dict[tuple[str, str], list[Entity]] = {}
 
     def add_schemas(self, contents: Iterable[Content]) -> None:
-        """Remember the schema facets of an event."""
+        """Store the schema facets of an event by content hash."""
         self._schemas |= {each.content_hash: each for each in contents if each.table == SCHEMAS.name}
 
     def columns_of_table(self, table: Entity, names: ColumnNames, schema: str, time: str) -> list[Entity]:
-        """Return the columns of a table from a schema, given by hash; time: event time of the schema."""
+        """Return the column entities of a table. schema: content hash of the schema. time: its event time (ISO)."""
         key = entity_key(table)[1], schema
         if key not in self._made:
             self._made[key] = _column_entities(table, names, content_rows(self._schemas[schema]))
@@ -90,7 +93,7 @@ class ColumnBuilder:
 
 
 def _column_entities(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> list[Entity]:
-    """Return each column once, nested ones with the names of `columnMapping`; columns without a name are skipped."""
+    """Return one entity per named column; nested columns have dotted names, as in `columnMapping`."""
     rule, table_ = names.rule, entity_reference(*entity_key(table))
     found: dict[str, Entity] = {}
     for _, _, path, data_type, text in rows:
@@ -111,7 +114,7 @@ def _column_entities(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> 
 
 
 def newest_columns(some: Iterable[Iterable[Entity]]) -> dict[Key, list[Entity]]:
-    """Return the newest columns of each table, by event time."""
+    """Return the columns of each table from the entities with the newest event time."""
     found: dict[Key, list[Entity]] = {}
     for entities in some:
         columns: dict[Key, list[Entity]] = defaultdict(list)
@@ -127,9 +130,11 @@ def newest_columns(some: Iterable[Iterable[Entity]]) -> dict[Key, list[Entity]]:
 def column_changes(
     table: AtlasEntity, existing: Sequence[AtlasEntity], wanted: Sequence[Entity]
 ) -> tuple[Sequence[Entity], list[str]]:
-    """Return the columns to send and the guids of columns to delete; none if a scan or a newer run takes precedence.
+    """Return the columns to send and the guids of columns to delete.
 
-    existing: the table's existing columns. A column without our mark shows that a scan has found the table.
+    Both are empty if a scan has found the table, or its columns come from a newer event.
+
+    existing: the table's columns in the account; a column without MARK shows that a scan has found the table.
     """
     marks = [(each.custom_attributes or {}).get(MARK) for each in existing]
     is_ours = table.type_name == PLACEHOLDER or MARK in (table.custom_attributes or {})

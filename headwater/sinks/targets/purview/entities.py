@@ -1,7 +1,8 @@
-"""Convert events of runs to Atlas entities by the rules of lineage; pure, without network or clock.
+"""Convert events of runs to Atlas entities by the rules of lineage, without network access or the current time.
 
-A job is one entity with the state of its newest run. Each set of inputs that a job's runs use is one more process,
-named by job, inputs and outputs, so a run that does the same again updates it. References use qualified names.
+A job is one entity with the state of its newest run. For each group of outputs with the same inputs, there is one more
+process entity. Its name contains job, inputs and outputs, so a later run with the same inputs and outputs updates it.
+References between entities use qualified names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,20 +37,20 @@ class EntityBuilder:
     def __init__(self, names: QualifiedNames) -> None:
         self._names = names
         self._sent: dict[Name, Name] = {}
-        """Canonical name to the spelling that is written, so that a batch spells each dataset in one way."""
+        """Maps a canonical name to the spelling that is sent, so that a batch spells each dataset in one way."""
         self._contents = FacetContentsInMemory()
         self._columns = ColumnBuilder()
         self._reader = FactsReader(self._canonical_name, self._contents, event_rules=names.forms.of_events)
 
     def read_facts(self, event: SinkEvent) -> RunFacts:
-        """Read an event."""
+        """Read the facts of an event, and store the schemas that it contains."""
         read = self._reader.read_body(event.body.decode())
         self._columns.add_schemas(read.contents)
         facets = self._reader.add_shape(read.event_shape, read.contents)
         return self._reader.facts_of_event(event.head.event_id, event.head.received_us, read, facets)
 
     def job_state_entities(self, fact: RunFacts) -> list[Entity]:
-        """Return the job of an event with the event's state."""
+        """Return the job entity of an event, with the state that the event reports."""
         return [_job_entity(merge_run([fact], NameResolver()))]
 
     def run_entities(self, facts: Sequence[RunFacts]) -> list[Entity]:
@@ -75,7 +76,11 @@ class EntityBuilder:
     def _dataset_and_column_entities(
         self, schemas: Mapping[Name, str], time: str, name: Name
     ) -> tuple[str, list[Entity]]:
-        """Return a dataset followed by its columns, if they have a type and an event reports them."""
+        """Return a dataset's qualified name, and its entity followed by its columns.
+
+        There are columns only if the dataset's rule defines them and `schemas`, a mapping to content hashes, has a
+        schema.
+        """
         found = self._qualified_name(name)
         attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
         if found.type == PLACEHOLDER:
@@ -116,12 +121,12 @@ class EntityBuilder:
         return [entity_reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
 
     def _names_hash(self, names: Iterable[Name]) -> str:
-        """Return the hash in a process's name, of canonical names, so that other spellings give the same process."""
+        """Return a hash of canonical names for the name of a process; different spellings result in the same hash."""
         found = sorted({self._names.qualified_name(name).qualified_name for name in names})
         return sha256("\n".join(found).encode()).hexdigest()[:32]
 
     def _column_mapping(self, lineages: Iterable[OutputLineage]) -> list[dict[str, Any]]:
-        """Return pairs of columns by pairs of datasets; only edges that copy values, not filters or joins."""
+        """Return the value of `columnMapping`: pairs of columns for each pair of datasets, only from direct edges."""
         pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for lineage in lineages:
             for edge in lineage.edges:
@@ -140,7 +145,7 @@ class EntityBuilder:
 
 
 def _group_by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
-    """Group outputs by equal inputs: a single process with all of them would connect every input to every output."""
+    """Group the lineages of outputs by their inputs, because one process connects all its inputs to all its outputs."""
     same: dict[tuple[int, int], list[OutputLineage]] = {}
     for each in lineages:  # thousands of outputs share one tuple of inputs
         same.setdefault((id(each.source_datasets), id(each.column_sources)), []).append(each)
@@ -170,5 +175,5 @@ def _job_entity(run: Run) -> Entity:
 
 
 def _spelling_preference(sent: Name) -> tuple[int, str, str]:
-    """Prefer a table without a schema, then capital letters; independent of the order of events."""
+    """Return a sort key that prefers a table without a schema, then capital letters, whatever the order of events."""
     return count_parts(sent.name), sent.name, sent.namespace

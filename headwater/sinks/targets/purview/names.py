@@ -20,11 +20,11 @@ from headwater.sinks.targets.purview.atlas import PLACEHOLDER
 from headwater.sinks.targets.purview.columns import ColumnNames, ColumnsRule, names_of_placeholder
 
 _WORKSPACE = "databricks_workspace"
-"""The hole in templates that an option of the sink fills."""
+"""The placeholder in templates that is replaced with the option `databricks_workspace`."""
 
 
 class QualifiedNameRule(ConfigModel):
-    """One rule, with patterns and templates as in docs/reference/names.md. Without `type`: a placeholder."""
+    """One rule, with patterns and templates as in docs/reference/names.md. Without `type`, it makes placeholders."""
 
     id: str = Field(min_length=1)
     why: str = ""
@@ -48,7 +48,10 @@ class QualifiedNameRule(ConfigModel):
 
 
 class QualifiedName(NamedTuple):
-    """Type and name of a dataset in Purview, with the rule that applied; columns: None if they are not created."""
+    """Type and qualified name of a dataset in Purview, with the display name (`shown`) and the rule that applied.
+
+    columns: the names of the dataset's columns, or None if the sink does not create columns.
+    """
 
     type: str
     qualified_name: str
@@ -88,7 +91,7 @@ class _CompiledRule(NamedTuple):
 
 
 class _SentName:
-    """How a dataset's name was sent, which its canonical name no longer shows; computed only when a rule needs it."""
+    """The name of a dataset as it was sent; the canonical name no longer shows its letter case and missing schema."""
 
     def __init__(self, dataset: Name, sent: Name | None, forms: NameRules) -> None:
         self._dataset, self._sent, self._forms = dataset, sent, forms
@@ -100,7 +103,7 @@ class _SentName:
 
     @property
     def display(self) -> str:
-        """Return the display name in OneLake, whose names contain ids; else the last part of a path, or the name."""
+        """Return the display name of a dataset in OneLake; for others, the last part of the path, or the name."""
         form = display_form(self._dataset, self._forms.onelake_names)
         return _last_path_part(self._dataset.name) if form == self._dataset.name else form
 
@@ -115,10 +118,13 @@ class _SentName:
 
 
 class QualifiedNames:
-    """The rules of a sink, followed by the shipped ones."""
+    """The rules of a sink, followed by the shipped rules."""
 
     def __init__(self, sink_rules: Iterable[QualifiedNameRule], forms: NameRules, workspace: str | None = None) -> None:
-        """forms: rules for names as sent (rule 2); workspace: host of the Databricks workspace with the Hive tables."""
+        """forms: rules that map names as sent to canonical names (rule 2).
+
+        workspace: host of the Databricks workspace that owns the Hive tables, or None.
+        """
         self._workspace = workspace
         self._rules = [_compile_rule(rule) for rule in (*sink_rules, *_shipped_rules())]
         self.forms = forms
@@ -143,7 +149,10 @@ class QualifiedNames:
         )
 
     def explain_name(self, namespace: str, name: str) -> dict[str, Any]:
-        """Return the rules that lead from a name as sent to its canonical name, and to the qualified name."""
+        """Explain the qualified name of a dataset, given its name as sent.
+
+        Returns the rules that lead to its canonical name (`items`), and the fields of QualifiedName without `columns`.
+        """
         steps = [
             {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
@@ -162,12 +171,12 @@ def _casefolded(name: Name) -> tuple[str, str]:
 
 
 def _last_path_part(name: str) -> str:
-    """Return the last part of a path; other names unchanged."""
+    """Return the last part of a path; returns other names unchanged."""
     return name.rstrip("/").rpartition("/")[2] or name
 
 
 def _compile_rule(rule: QualifiedNameRule) -> _CompiledRule:
-    """Compile patterns and templates; raises ValueError with the problem."""
+    """Compile the patterns and templates of a rule; raises ValueError with the problem if one is invalid."""
     namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
     if twice := holes & named:

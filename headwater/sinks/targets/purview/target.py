@@ -1,4 +1,4 @@
-"""Send runs to Microsoft Purview as Atlas entities, by bulk upserts; assets from scans are never changed."""
+"""Send runs to Microsoft Purview as Atlas entities, by bulk upserts; never change assets that scans have created."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ OPTIONS = PurviewOptions
 
 
 def support_table(_: Options) -> SupportTable:
-    """Return what Purview can represent: the newest state of jobs, lineage of datasets, and columns that are copied."""
+    """Return what Purview can represent: the newest state of jobs, lineage of datasets, and direct column lineage."""
     return _SUPPORT
 
 
@@ -83,11 +83,11 @@ class PurviewTarget:
         self._names = names
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events whose runs have no earlier events."""
+        """Convert events of runs that have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return a run's lineage with its last event; earlier events contribute the job's state."""
+        """Return the payloads of events: the lineage of a run for its last event, the job's state for other events."""
         builder = EntityBuilder(self._names)
         runs: dict[str, list[RunFacts]] = defaultdict(list)
         for event in chain.from_iterable(history.values()):
@@ -104,7 +104,7 @@ class PurviewTarget:
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Create missing datasets, then the processes that refer to them; events with unknown types are refused."""
+        """Upsert the entities of payloads; refuses payloads with types that the account does not know."""
         entities = [msgspec.json.decode(payload.body)["entities"] for payload in payloads]
         try:
             missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
@@ -120,7 +120,7 @@ class PurviewTarget:
         return Outcome(refused=refused)
 
     def check(self) -> str:
-        """Check access, and which types of the rules the account does not know."""
+        """Check access, and report which types of the rules the account does not know."""
         self._account.check_answer()
         try:
             missing = self._account.missing_types(set(self._names.entity_types))

@@ -1,4 +1,4 @@
-"""Build the notices of a webhook: small, and equal for equal events; pure functions."""
+"""Build the small JSON notices of a webhook; equal events result in equal notices."""
 
 import hashlib
 from collections import Counter
@@ -20,9 +20,9 @@ from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.server import BrokenContract, ExposedColumn
 
 _LONGEST = 1000
-"""Maximum length of an error message or the description of a transformation."""
+"""Maximum length of an error message or the description of a transformation, in characters."""
 _DATASETS, _COLUMNS = 20, 100
-"""Maximum number of datasets in a notice and of columns per dataset; `datasetsTotal` etc. have the full counts."""
+"""Maximum number of datasets in a notice, and of columns per dataset; members `…Total` contain the full counts."""
 _SHOWN = 20
 _FINDING_FIELDS = ("kind", "name", "time", "id", "run", "version", "reason", "advice")
 NoticeKind = Literal[
@@ -31,7 +31,7 @@ NoticeKind = Literal[
 
 
 def run_failed_notice(event: SinkEvent) -> bytes:
-    """Return the notice of a FAIL or ABORT event; repeated reports of a run have one id."""
+    """Return the notice of a FAIL or ABORT event; if a run reports the same state again, the id is the same."""
     wire = _read_event(event)
     errors = errors_in({name: decode(bytes(text)) for name, text in run_facets(wire).items()})
     message = next((each.message for each in errors if each.of == "run"), None)
@@ -49,7 +49,7 @@ def run_lost_notice(event: SinkEvent, run: MergedEvent) -> bytes:
 
 
 def schema_changed_notice(event: SinkEvent, changes: Sequence[SchemaChange]) -> bytes:
-    """Return the notice of an event that reports other columns of datasets than the event before it."""
+    """Return the notice of an event that reports changed columns of datasets."""
     data = _run_json(event) | {
         "datasets": [_schema_change_json(each) for each in changes[:_DATASETS]],
         "datasetsTotal": len(changes),
@@ -76,7 +76,7 @@ def contract_broken_notice(contract: BrokenContract, at_us: int, turn: int) -> b
 
 
 def unreported_found_notice(event: SinkEvent) -> bytes | None:
-    """Return the notice of a comparison with findings, None without; equal findings have the same id."""
+    """Return the notice of a comparison, or None if it has no findings; equal findings have the same id."""
     data = unreported_data(event)
     if data is None:
         return None
@@ -139,7 +139,10 @@ def is_comparison(event: SinkEvent) -> bool:
 
 
 def unreported_data(event: SinkEvent) -> dict[str, Any] | None:
-    """Return the content of a notice, None if the comparison found nothing: counts by kind and the newest findings."""
+    """Return the content of a notice about a comparison, or None if it found nothing.
+
+    The content has the number of findings by kind and the newest findings.
+    """
     try:
         facet = decode(event.body)["job"]["facets"][FACET]
         found = [{name: each.get(name) for name in _FINDING_FIELDS} for each in facet["findings"]]

@@ -19,7 +19,7 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 _MOST = 10_000
 """Maximum number of columns or contracts in a response."""
 _MOST_BYTES = 64 << 20
-"""Of a response, whose names may be long; a truncated response is discarded."""
+"""Maximum size of a response in bytes; a truncated response is discarded."""
 
 
 class HeadwaterServer(Endpoint):
@@ -55,7 +55,7 @@ class ExposedColumn(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """The member that shows whether the column itself has the tag; older servers omit it and list no such columns."""
+    """tagged: whether the column itself has the tag; older servers omit this member and do not list such columns."""
 
     tagged: bool = False
 
@@ -70,19 +70,19 @@ class _UnknownTag(msgspec.Struct):
 
 
 class ExposedColumnsClient:
-    """A connection to one Headwater server."""
+    """Requests exposed columns from one Headwater server."""
 
     def __init__(self, poster: Poster, url: str, tags: Sequence[str]) -> None:
-        """url: address for messages."""
+        """url: address of the server, for error messages. tags: tags of the columns to request."""
         self._poster = poster
         self._url = url
         self._tags = tags
 
     def fetch_by_tag(self) -> dict[str, list[ExposedColumn]]:
-        """Return all columns that contain a tag's values unmasked, by tag, without repeats.
+        """Return, for each tag, all columns that contain the tag's values unmasked, without repeats.
 
-        Columns that have the tag themselves are left out, because whoever tagged them knows about them.
-        Raises Retry if the server does not respond, or not completely.
+        Columns that have the tag themselves are left out, because the person who set the tag knows these columns.
+        Raises Retry if there is no response or it is incomplete.
         """
         return {tag: self._fetch_for_tag(tag) for tag in self._tags}
 
@@ -110,7 +110,7 @@ class ExposedColumnsClient:
 
 
 def _parse_untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
-    """Return the items without the tag, None if an item cannot be read."""
+    """Return the columns that do not have the tag themselves, or None if an item cannot be read."""
     found = []
     for each in items:
         if (item := _decode(each, _Item)) is None:
@@ -163,14 +163,14 @@ class _ContractsAnswer(msgspec.Struct):
 
 
 class BrokenContractsClient:
-    """A connection to one Headwater server."""
+    """Requests broken contracts from one Headwater server."""
 
     def __init__(self, poster: Poster, url: str) -> None:
-        """url: address for messages."""
+        """url: address of the server, for error messages."""
         self._poster, self._url = poster, url
 
     def fetch_broken(self) -> list[BrokenContract]:
-        """Return all broken contracts; raises Retry if the server does not respond, or not completely."""
+        """Return all broken contracts; raises Retry if there is no response or it is incomplete."""
         asked = urlencode({"limit": _MOST, "sort": "state"})
         answer = self._poster.request("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
         found = _decode(answer.body, _ContractsAnswer) if answer.status == 200 else None

@@ -41,9 +41,9 @@ from headwater.sinks.targets.webhook.server import (
 
 _ENDS = ("FAIL", "ABORT")
 _POLLED = frozenset(("column.exposed", "contract.broken"))
-"""Notices that no event reports: the sink queries a Headwater server for them."""
+"""Kinds of notices about facts that no event reports; the sink queries a Headwater server for these facts."""
 _CONTRACTS = " contracts"
-"""Key of the contracts among the tags in the stored state."""
+"""Key for the contracts in the stored poll state, in which all other keys are tags."""
 
 
 class WebhookOptions(HttpOptions):
@@ -118,7 +118,10 @@ class WebhookTarget:
         exposed: ExposedColumnsClient | None,
         broken: BrokenContractsClient | None = None,
     ) -> None:
-        """exposed, broken: connections to query for exposed columns and broken contracts, None if not wanted."""
+        """path: path of each request below the poster's address. notices: kinds of notices to send.
+
+        exposed, broken: clients for exposed columns and broken contracts, or None to send no such notices.
+        """
         self._poster = poster
         self._path = path
         self._notices = notices
@@ -126,7 +129,7 @@ class WebhookTarget:
         self._broken = broken
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events without looking up schema changes."""
+        """Convert events to notices, without notices about schema changes."""
         return self.convert_changes(events, dict)
 
     def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
@@ -187,14 +190,14 @@ class WebhookTarget:
 
 
 def _exposed_payload(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
-    """Return a notice with the position of a COMPLETE event of the job that exposes the column, for the filter."""
+    """Return the notice, with a COMPLETE event of the job that exposes the column, so that the filter can match."""
     job = column.via.job
     head = StoredHead(at_us, column.id_with_tag(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
     return Payload(SinkEvent(WATCH, head, b""), column_exposed_notice(tag, column, at_us, turn))
 
 
 def _contract_broken_payload(contract: BrokenContract, at_us: int, turn: int) -> Payload:
-    """Return a notice with the position of a COMPLETE event of the job that broke the contract, for the filter."""
+    """Return the notice, with a COMPLETE event of the job that broke the contract, so that the filter can match."""
     job = next((each.job for each in contract.breaks if each.job), None) or {"namespace": "", "name": ""}
     head = StoredHead(at_us, contract.id, at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
     return Payload(SinkEvent(WATCH, head, b""), contract_broken_notice(contract, at_us, turn))
@@ -219,7 +222,10 @@ class _Notice(msgspec.Struct):
 
 
 def sign_notices(key: bytes) -> Headers:
-    """Return a function that signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body."""
+    """Return a function that returns the signature headers of a notice.
+
+    The signature is an HMAC-SHA256 of the notice's id, the time of sending (s) and the body.
+    """
 
     def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
         notice, sent = body or b"", str(int(time.time()))
@@ -232,7 +238,7 @@ def sign_notices(key: bytes) -> Headers:
 
 
 def signing_key(secret: str) -> bytes:
-    """Decode a secret to a key; raises WrongSetting if it is not valid."""
+    """Decode a secret to a signing key; raises WrongSetting if the secret is not valid."""
     try:
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:

@@ -242,7 +242,7 @@ class IndexFollower:
 
     def _current_rules(self) -> NameRules:
         if self._rules is None:
-            raise RuntimeError("Call `step` first: the follower has no name rules yet.")
+            raise RuntimeError("Call `process_batches` first: the follower has no name rules yet.")
         return self._rules
 
     def _add_rejections(self, indexer: Indexer) -> None:

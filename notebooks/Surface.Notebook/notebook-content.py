@@ -32,7 +32,7 @@ lake = "Files/headwater"
 tag = "pii"  # The tag of the sensitive columns.
 namespace = ""  # Namespace of the dataset; optional if the name is unique.
 dataset = ""  # A dataset by its name, an alias, or a unique end of its name; default: all.
-column = ""  # A column, in any case; default: the whole dataset.
+column = ""  # Name of a column, without regard to case; default: the whole dataset.
 
 # METADATA ********************
 

@@ -32,7 +32,7 @@
 
 lake = "Files/headwater"
 dataset = "gold/revenue"  # A dataset by its name, an alias, or a unique end of its name.
-column = "revenue"  # A column, in any case; default: the whole dataset.
+column = "revenue"  # Name of a column, without regard to case; default: the whole dataset.
 mode = "value"  # value: steps that pass values; any: also columns that filter, join, group or sort.
 depth = 25  # Maximum number of edges.
 

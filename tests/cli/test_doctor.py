@@ -86,7 +86,9 @@ def test_a_missing_key_is_one_problem(keyed_to_read: str, tmp_path: Path) -> Non
     (access,) = json.loads(commanded("doctor", "--server", keyed_to_read, "--json", cwd=tmp_path).stdout)["items"]
     assert access["check"] == "access"
     assert "--key or HEADWATER_KEY" in access["remedy"]
-    assert commanded("doctor", "--server", keyed_to_read, "--key", READ_KEY, cwd=tmp_path).returncode == 0
+    with_key = commanded("doctor", "--server", keyed_to_read, "--key", READ_KEY, "--json", cwd=tmp_path)
+    problems = json.loads(with_key.stdout)["items"]
+    assert [each for each in problems if each["check"] == "access"] == []
 
 
 class _Stranger(BaseHTTPRequestHandler):

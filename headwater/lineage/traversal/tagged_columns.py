@@ -66,7 +66,8 @@ def tagged_until(
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
             node = graph.get_or_add_node(each.dataset, each.key)
-            times = [writes.seen(number)[1] for number in _silent_edge_sets(graph, with_rows, node, writes.seen)]
+            silent = _silent_edge_sets(graph, with_rows, node, _edges_into(graph, with_rows, node), writes.seen)
+            times = [writes.seen(number)[1] for number in silent]
             clear_us = _last_clear_write_us(graph, each.dataset, each.key, writes)
             if clear_us is not None:
                 times.append(clear_us)
@@ -100,39 +101,49 @@ def _tagged_state(
     graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
 ) -> SurfaceColumn:
     dataset, key = graph.columns[node]
-    around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
-    steps = [step for target in around for step in _direct_edges(graph, counted, target)]
-    parts = [
-        step for part in counted.nesting.nested_nodes(node).values() for step in _direct_edges(graph, counted, part)
-    ]
-    changes = [step for step in (*steps, *parts) if step.source != step.target]
-    clear = [step for step in changes if not graph.transformations[step.transformation].is_masked]
+    into = _edges_into(graph, counted, node)
+    clear = [step for step in into.changes if not graph.transformations[step.transformation].is_masked]
     if clear:
         return SurfaceColumn(dataset, key, "exposed", _first_hit(graph, node, clear, masked=False), None, tagged=True)
-    silent = _silent_edge_sets(graph, counted, node, seen)
+    silent = _silent_edge_sets(graph, counted, node, into, seen)
     if silent:
         number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt_state or ""))
         return SurfaceColumn(dataset, key, "exposed", None, number, tagged=True)
-    masks = [step for step in steps if step.source != step.target]
+    masks = [step for step in into.steps if step.source != step.target]
     if masks:
         return SurfaceColumn(dataset, key, "masked", _first_hit(graph, node, masks, masked=True), None, tagged=True)
     return SurfaceColumn(dataset, key, "exposed", None, None, tagged=True)
 
 
+class _EdgesInto(NamedTuple):
+    """Direct edges that fill a column.
+
+    steps: edges into the column and into the columns around it. changes: those of `steps`, and of the edges into nested
+    columns, that come from another column.
+    """
+
+    steps: list[_DirectEdge]
+    changes: list[_DirectEdge]
+
+
+def _edges_into(graph: Graph, counted: CountedEdges, node: int) -> _EdgesInto:
+    around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
+    steps = [step for target in around for step in _direct_edges(graph, counted, target)]
+    nested = counted.nesting.nested_nodes(node).values()
+    parts = [step for part in nested for step in _direct_edges(graph, counted, part)]
+    return _EdgesInto(steps, [step for step in (*steps, *parts) if step.source != step.target])
+
+
 def _silent_edge_sets(
-    graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
+    graph: Graph, counted: CountedEdges, node: int, into: _EdgesInto, seen: Callable[[int], tuple[int, int]]
 ) -> list[int]:
     """Return the edge sets of writers that do not report how they fill a column.
 
     Such a writer has no edge into the column. Or it only copies the column to itself, and no run wrote the column from
     another column before, so no event reports the source of its rows.
     """
-    around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
-    steps = [step for target in around for step in _direct_edges(graph, counted, target)]
-    nested = counted.nesting.nested_nodes(node).values()
-    parts = [step for part in nested for step in _direct_edges(graph, counted, part)]
-    named = {step.edge_set for step in steps}
-    made = {step.edge_set for step in (*steps, *parts) if step.source != step.target}
+    named = {step.edge_set for step in into.steps}
+    made = {step.edge_set for step in into.changes}
     first_us = min((seen(number)[0] for number in _filling_edge_sets(graph, counted, node)), default=MAX_TIME_US)
     return [
         number

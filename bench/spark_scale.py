@@ -183,7 +183,7 @@ def _pass(spark: SparkSession, world: World, name: str) -> Cost:
     java, python = _cpu_s()
     cost.wall_s, cost.java_s, cost.python_s = time.monotonic() - began, java - java_s, python - python_s
     cost.tasks, cost.bytes_read = (now - then for now, then in zip(_executor(spark), executor, strict=True))
-    cost.steps = [line for number, line in _jobs(spark) if number > jobs]
+    cost.steps = list(_steps(spark, after=jobs))
     cost.jobs = len(cost.steps)
     for table, version in _versions(world.lake).items():
         written = _written(world.lake / table, before.get(table, -1), version)
@@ -233,35 +233,42 @@ def _cpu_s() -> tuple[float, float]:
 
 def _executor(spark: SparkSession) -> tuple[int, int]:
     """Return how many tasks have run and how many bytes they have read, by Spark's own count."""
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    executors = context.statusStore().executorList(True)
+    executors = _status_store(spark).executorList(True)
     every = [executors.apply(place) for place in range(executors.size())]
     return sum(each.completedTasks() for each in every), sum(each.totalInputBytes() for each in every)
 
 
-def _jobs(spark: SparkSession) -> Iterator[tuple[int, str]]:
-    """Yield each job's number, and a line: seconds that its tasks ran, tasks, rows in and out, what it is."""
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    store = context.statusStore()
+def _steps(spark: SparkSession, after: int) -> Iterator[str]:
+    """Yield a line for each Spark job after a job number: seconds of its tasks, tasks, rows in and out, description.
+
+    Spark drops the stages of older jobs from its store, so only new jobs can be described.
+    """
+    store = _status_store(spark)
     jobs = store.jobsList(None)
     for job in (jobs.apply(place) for place in range(jobs.size())):
+        if job.jobId() <= after:
+            continue
         ids = job.stageIds()
         stages = [store.lastStageAttempt(ids.apply(place)) for place in range(ids.size())]
         run_s = sum(stage.executorRunTime() for stage in stages) / 1e3
         text = job.description()
         yield (
-            job.jobId(),
             f"{run_s:7.2f} s {job.numCompletedTasks():4d} tasks"
             f" {sum(stage.inputRecords() for stage in stages):9,d} rows in"
             f" {sum(stage.outputRecords() for stage in stages):9,d} out"
-            f"  {text.get() if text.isDefined() else ''} [{job.name()}]",
+            f"  {text.get() if text.isDefined() else ''} [{job.name()}]"
         )
 
 
 def _newest_job(spark: SparkSession) -> int:
-    return max((number for number, _ in _jobs(spark)), default=-1)
+    jobs = _status_store(spark).jobsList(None)
+    return max((jobs.apply(place).jobId() for place in range(jobs.size())), default=-1)
+
+
+def _status_store(spark: SparkSession) -> Any:
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    return context.statusStore()
 
 
 def _versions(lake: Path) -> dict[str, int]:

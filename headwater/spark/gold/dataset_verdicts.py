@@ -1,20 +1,18 @@
 """Compute rows of `unused_columns`: the verdicts of datasets, each with the period in which it holds."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
-from operator import itemgetter
 
 from headwater.events.times import iso_time
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.window_periods import WindowPeriods
 from headwater.lineage.traversal.column_verdicts import ColumnVerdict
 from headwater.questions.unused import dataset_verdicts, last_used_us, observed_since_us, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
-from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
+from headwater.spark.gold.bucket_step import BucketStep, changed_windows
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import key_of, text_of
 from headwater.tables import UNUSED_COLUMNS, Table, columns_without
 
@@ -26,52 +24,14 @@ _IGNORED_COLUMNS = ("observed_since", "valid_from", "valid_to")
 """Columns whose changes start no new period. For example, the oldest evidence may leave the window within a period."""
 
 
-@dataclass(frozen=True)
-class DatasetVerdicts:
-    """Computes the verdicts bucket by bucket, so that a worker holds the candidates of one bucket at a time.
+class DatasetVerdicts(BucketStep):
+    """Computes the verdicts of the datasets of a bucket, as rows of `VERDICTS`."""
 
-    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
-    newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
-    """
-
-    rules: UserRules
-    naming: NameResolver
-    representatives: Mapping[Name, Name]
-    newest_us: int | None
-    partitioned_names: frozenset[Name] = frozenset()
-    removed_before_us: int | None = None
-
-    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket, to rows of `VERDICTS`.
-
-        is_target: the row only contains the name of a dataset whose verdicts are computed.
-        """
-        for _, group in groupby(rows, key=itemgetter(0)):
-            yield from self._of_bucket(group)
-
-    def _of_bucket(self, rows: Iterator[Row]) -> Iterator[Row]:
-        targets = set[Name]()
-        now = SnapshotOfRows(self.rules, self.naming, take_targets(rows, targets), self.partitioned_names)
-        now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
+    def _answers(self, now: SnapshotOfRows, targets: Set[Name]) -> Iterator[Row]:
         periods = WindowPeriods(now, now.default_window().length_us)
         for dataset in sorted(now.own_names(attempted=True)):
-            if self.representatives.get(dataset, dataset) in targets and not self.naming.moved.former(dataset):
+            if self._is_target(dataset, targets) and not self.naming.moved.former(dataset):
                 yield from verdict_rows(now, self.rules, periods, dataset)
-
-
-def take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
-    """Split the rows of one bucket (bucket, is_target, *`CANDIDATE_COLUMNS`) into candidates and targets.
-
-    Adds the datasets that rows with `is_target` name to `targets`. Yields the other rows in `CANDIDATE_COLUMNS`.
-    """
-    for _, is_target, *cells in rows:
-        if is_target:
-            targets.add(Name(cells[_NAMESPACE], cells[_NAME]))
-        else:
-            yield tuple(cells)
-
-
-_NAMESPACE, _NAME = (CANDIDATE_COLUMNS.index(name) for name in ("dataset_namespace", "dataset_name"))
 
 
 def verdict_rows(now: Snapshot, rules: UserRules, periods: WindowPeriods, dataset: Name) -> Iterator[Row]:
@@ -93,7 +53,7 @@ class _Periods:
 
     def rows(self) -> Iterator[Row]:
         """Yield rows of `VERDICTS`, column by column. A column with a verdict that never changes has one row."""
-        found = list(self._between(0, len(self._ends) - 1))
+        found = list(changed_windows(self._at, 0, len(self._ends) - 1, _compared_verdicts))
         begins = [*(self._ends[index] for index, _ in found), None]
         for of_column in zip(*(cells for _, cells in found), strict=True):
             for _, same in groupby(enumerate(of_column), key=lambda each: _compared_cells(each[1])):
@@ -101,22 +61,6 @@ class _Periods:
                 last = others[-1][0] if others else first[0]
                 cells = {**first[1], "valid_from": begins[first[0]], "valid_to": begins[last + 1]}
                 yield tuple(cells[name] for name in VERDICTS.columns)
-
-    def _between(self, first: int, last: int) -> Iterator[tuple[int, Sequence[_Cells]]]:
-        """Yield (index in `_ends`, verdicts) for the windows from `first` to `last`, except if nothing has changed.
-
-        Time only removes evidence. If the verdicts of two windows are equal, the verdicts of all windows between them
-        are equal, too. A bisection therefore finds all changes.
-        """
-        one, other = self._at(first), self._at(last)
-        if list(map(_compared_cells, one)) == list(map(_compared_cells, other)):
-            yield first, one
-        elif first + 1 == last:
-            yield from ((first, one), (last, other))
-        else:
-            middle = (first + last) // 2
-            yield from self._between(first, middle)
-            yield from self._between(middle + 1, last)
 
     def _at(self, index: int) -> Sequence[_Cells]:
         if index not in self._known:
@@ -150,6 +94,10 @@ class _Periods:
         latest, sets = self._now.counted().latest, self._now.graph.sets
         job_outputs = (sets[number][0] for number in each.ever if latest[number])
         return {key_of(layer, *job.parts, *output) for layer, job, output in job_outputs if output is not None}
+
+
+def _compared_verdicts(verdicts: Sequence[_Cells]) -> object:
+    return [_compared_cells(each) for each in verdicts]
 
 
 def _compared_cells(cells: _Cells) -> tuple[object, ...]:

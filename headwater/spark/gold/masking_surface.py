@@ -44,15 +44,7 @@ def write_surface(gold: TableFolder, affected: AffectedDatasets, before: Mapping
     if scope is None:
         redistribute_answers(gold, table, batch)
         return before
-    step = PartSurfaces(
-        batch.rules,
-        batch.naming,
-        affected.representatives,
-        batch.newest_us,
-        batch.partitioned_names,
-        batch.removed_before_us,
-        parts.used_tags,
-    )
+    step = PartSurfaces.for_batch(affected, used_tags=parts.used_tags)
     is_written = replace_answers(gold, table, batch, computed_answers(affected, scope, step, SURFACES), scope.names)
     has_sensitive = note.is_sensitive if note else False
     if is_written:

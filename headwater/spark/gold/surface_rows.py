@@ -1,21 +1,18 @@
 """Compute rows of `masking_surface`: the surfaces of tags in one part of the lineage, each row with its period."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.masking_surface import SurfaceColumn
 from headwater.questions.surface import FoundSurface, all_tags, find_surface
 from headwater.spark.delta.arrow_rows import Row
-from headwater.spark.gold.dataset_verdicts import take_targets
+from headwater.spark.gold.bucket_step import BucketStep, changed_windows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.tables import MASKING_SURFACE, Table, columns_without
 
@@ -27,37 +24,17 @@ SURFACED = [name for name in SURFACES.columns if name not in ("tag", "valid_from
 
 
 @dataclass(frozen=True)
-class PartSurfaces:
-    """Computes the surfaces part by part, so that a worker holds the candidates of one part at a time.
+class PartSurfaces(BucketStep):
+    """Computes the surfaces of a part, as rows of `SURFACES`. Each bucket contains one part.
 
-    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
     used_tags: the tags of datasets that lineage names anywhere, for lineage that names jobs as sources (rule 8.2 g).
-    newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
     """
 
-    rules: UserRules
-    naming: NameResolver
-    representatives: Mapping[Name, Name]
-    newest_us: int | None
-    partitioned_names: frozenset[Name] = frozenset()
-    removed_before_us: int | None = None
-    used_tags: frozenset[str] = frozenset()
+    used_tags: frozenset[str]
 
-    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (part, is_target, *`CANDIDATE_COLUMNS`), sorted by part, to rows of `SURFACES`.
-
-        is_target: the row only contains the name of a dataset of the part.
-        """
-        for _, group in groupby(rows, key=itemgetter(0)):
-            yield from self._of_part(group)
-
-    def _of_part(self, rows: Iterator[Row]) -> Iterator[Row]:
-        targets = set[Name]()
-        now = SnapshotOfRows(self.rules, self.naming, take_targets(rows, targets), self.partitioned_names)
-        now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
+    def _answers(self, now: SnapshotOfRows, targets: Set[Name]) -> Iterator[Row]:
         for row in surface_rows(now, self.rules, self.used_tags):
-            name = Name(row[_NAMESPACE], row[_DATASET])
-            if self.representatives.get(name, name) in targets:
+            if self._is_target(Name(row[_NAMESPACE], row[_DATASET]), targets):
                 yield row
 
 
@@ -89,29 +66,13 @@ class _Periods:
 
     def rows(self) -> Iterator[Row]:
         """Yield rows of `SURFACES`. A row that never changes has neither `valid_from` nor `valid_to`."""
-        found = list(self._between(0, len(self._ends) - 1))
+        found = list(changed_windows(self._at, 0, len(self._ends) - 1, lambda rows: rows))
         begins = [*(self._ends[index] for index, _ in found), None]
         for place, (_, rows) in enumerate(found):
             before = found[place - 1][1] if place else frozenset[_NumberedRow]()
             for each in sorted(rows - before, key=repr):
                 last = next((later for later in range(place, len(found)) if each not in found[later][1]), len(found))
                 yield (self._tag, *each.row, begins[place], begins[last])
-
-    def _between(self, first: int, last: int) -> Iterator[tuple[int, Set["_NumberedRow"]]]:
-        """Yield (index in `_ends`, rows) for the windows from `first` to `last`, except if nothing has changed.
-
-        Time only removes attempts and rows of earlier writes. If the surfaces of two windows are equal, the surfaces of
-        all windows between them are equal, too. A bisection therefore finds all changes.
-        """
-        one, other = self._at(first), self._at(last)
-        if one == other:
-            yield first, one
-        elif first + 1 == last:
-            yield from ((first, one), (last, other))
-        else:
-            middle = (first + last) // 2
-            yield from self._between(first, middle)
-            yield from self._between(middle + 1, last)
 
     def _at(self, index: int) -> Set["_NumberedRow"]:
         if index not in self._known:

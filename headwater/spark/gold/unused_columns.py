@@ -18,12 +18,5 @@ def write_unused(gold: TableFolder, affected: AffectedDatasets, *, recompute_all
     if scope is None:
         redistribute_answers(gold, UNUSED_COLUMNS, batch)
         return
-    step = DatasetVerdicts(
-        batch.rules,
-        batch.naming,
-        affected.representatives,
-        batch.newest_us,
-        batch.partitioned_names,
-        batch.removed_before_us,
-    )
+    step = DatasetVerdicts.for_batch(affected)
     replace_answers(gold, UNUSED_COLUMNS, batch, computed_answers(affected, scope, step, VERDICTS), scope.names)

@@ -20,6 +20,7 @@ from typing import Any
 
 import psutil
 from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from rich import box
 from rich.console import Console
@@ -249,7 +250,7 @@ def _steps(spark: SparkSession, after: int) -> Iterator[str]:
         if job.jobId() <= after:
             continue
         ids = job.stageIds()
-        stages = [store.lastStageAttempt(ids.apply(place)) for place in range(ids.size())]
+        stages = [stage for place in range(ids.size()) if (stage := _stage(store, ids.apply(place))) is not None]
         run_s = sum(stage.executorRunTime() for stage in stages) / 1e3
         text = job.description()
         yield (
@@ -258,6 +259,14 @@ def _steps(spark: SparkSession, after: int) -> Iterator[str]:
             f" {sum(stage.outputRecords() for stage in stages):9,d} out"
             f"  {text.get() if text.isDefined() else ''} [{job.name()}]"
         )
+
+
+def _stage(store: Any, number: int) -> Any:
+    """Return the last attempt of a stage, or None if Spark has dropped it: it drops skipped stages first."""
+    try:
+        return store.lastStageAttempt(number)
+    except Py4JJavaError:
+        return None
 
 
 def _newest_job(spark: SparkSession) -> int:

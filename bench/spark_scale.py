@@ -178,11 +178,10 @@ def _nothing_new(world: World) -> Cost:
 def _pass(spark: SparkSession, world: World, name: str) -> Cost:
     cost, executor = Cost(name), _executor(spark)
     before, jobs = _versions(world.lake), _newest_job(spark)
-    began, java_s, python_s = time.monotonic(), *_cpu_s()
+    began = time.monotonic()
     with _watched(cost):
         refresh(spark, str(world.lake), RULES)
-    java, python = _cpu_s()
-    cost.wall_s, cost.java_s, cost.python_s = time.monotonic() - began, java - java_s, python - python_s
+    cost.wall_s = time.monotonic() - began
     cost.tasks, cost.bytes_read = (now - then for now, then in zip(_executor(spark), executor, strict=True))
     cost.steps = list(_steps(spark, after=jobs))
     cost.jobs = len(cost.steps)
@@ -196,11 +195,16 @@ def _pass(spark: SparkSession, world: World, name: str) -> Cost:
 
 @contextmanager
 def _watched(cost: Cost) -> Iterator[None]:
-    """Look at the memory of Java and of the largest Python worker until the end."""
-    ended = threading.Event()
+    """Sample memory and CPU time of Java and of the Python workers until the end, and add them to the cost.
+
+    Workers end during a pass, and their CPU time then disappears. Therefore, the newest sample of each process counts.
+    """
+    ended, first = threading.Event(), _cpu_by_process()
+    newest = dict(first)
 
     def look() -> None:
         while not ended.wait(LOOK_EVERY_S):
+            newest.update(_cpu_by_process())
             for process in psutil.Process().children(recursive=True):
                 try:
                     used_mb, name = process.memory_info().rss / 1e6, process.name()
@@ -218,18 +222,25 @@ def _watched(cost: Cost) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+        newest.update(_cpu_by_process())
+        for process, cpu_s in newest.items():
+            used_s = cpu_s - first.get(process, 0.0)
+            if process[2] == "java":
+                cost.java_s += used_s
+            else:
+                cost.python_s += used_s
 
 
-def _cpu_s() -> tuple[float, float]:
-    """Return the CPU time of Java, and of Python: this process and the workers, also those that have ended."""
+def _cpu_by_process() -> dict[tuple[int, float, str], float]:
+    """Return the CPU time of this process and of its descendants, by (id, start, name)."""
+    found = {}
     own = psutil.Process()
-    java, python = 0.0, sum(own.cpu_times()[:2])
-    for each in own.children(recursive=True):
-        if each.name() == "java":
-            java += sum(each.cpu_times()[:2])
-        else:
-            python += sum(each.cpu_times()[:4])
-    return java, python
+    for each in (own, *own.children(recursive=True)):
+        try:
+            found[each.pid, each.create_time(), each.name()] = sum(each.cpu_times()[:2])
+        except psutil.NoSuchProcess:
+            continue
+    return found
 
 
 def _executor(spark: SparkSession) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Compute what Headwater costs on Azure a month, from stated prices and the parameter files.
 
-The tables are in docs/how-to/platform-operator/azure.md.
-
-`python -m tools.azure_cost` prints them. Prices are public list prices, stated here only; change them to yours.
+`python -m tools.reference` writes docs/reference/azure-costs.md from them; `python -m tools.azure_cost` prints the
+tables. Prices are public list prices, stated here only; change them to yours.
 """
 
 import math
@@ -247,9 +246,27 @@ _SINK_REQUESTS = ((IDLE_LISTS, SINK_LISTS), (IDLE_READS, SINK_READS))
 CASES = (("small", 1_000), ("small", 10_000), ("small", 100_000), ("small", 1_000_000), ("standard", 10_000_000))
 
 
+def assumptions() -> list[str]:
+    """Return the paragraphs of docs/reference/azure-costs.md that state what the tables assume."""
+    return [
+        f"Events have {EVENT_KB} KB, and the busiest minute is {PEAK} times the mean. {100 * LAKE_SHARE:.0f} % of the "
+        "bytes stay in the lake, for a year ([measured](../explanation/benchmarks.md): 9 to 12 %). A commit of one "
+        "table takes five requests to the storage (counted against Azurite). A run of the parser takes two seconds and "
+        "an instance of the receiver handles 100 requests a second; neither was measured on Azure. The trigger renews "
+        "each lease every 30 s, the default of its processor. The app of sinks has one sink that accepts all events: a "
+        "run that delivers made 50 to 119 requests to the storage, a run without new events 13 to 85 (counted against "
+        "Azurite; three more with each of the 23 commits since the last checkpoint).",
+        f"Prices: public list prices, {PRICES_AS_OF}. Azure's price pages were not reachable: the rates of Functions "
+        "on demand and of Log Analytics come from public copies, the others from memory. **Check the prices before you "
+        "rely on the sums**, and change them in `tools/azure_cost.py`.",
+        "The sums leave out the always-ready API and the app of sinks, which have separate tables, and the answers of "
+        "the API, Spark, Fabric, outgoing traffic and private endpoints.",
+    ]
+
+
 def tables() -> str:
-    """Return the Markdown that docs/how-to/platform-operator/azure.md holds: the sums, each bill, the prices."""
-    parts = [_summary()]
+    """Return the tables of docs/reference/azure-costs.md: the sums, each bill, the prices."""
+    parts = [summary()]
     parts += [_bill_table(*case) for case in CASES]
     parts.append(_api_table())
     parts.append(_sinks_table())
@@ -258,7 +275,8 @@ def tables() -> str:
     return "\n\n".join(parts)
 
 
-def _summary() -> str:
+def summary() -> str:
+    """Return the table of the sums, which docs/how-to/platform-operator/azure.md holds, too."""
     rows = ["| events a day | tier | in the lake after | € a month |", "|---|---|---|---|"]
     for name, events in CASES:
         tier = Tier.read(name)

@@ -23,13 +23,22 @@ from headwater.operations.settings import Settings
 from headwater.sinks.interface.options import EventFilter, Options
 from headwater.sinks.interface.target_registry import TARGETS
 from headwater.tables import ListOf, StructOf, Table, Type
-from tools import command_reference
+from tools import azure_cost, command_reference
 
 ROOT = Path(__file__).parents[1]
 HELP = ROOT / "headwater" / "cli" / "help.txt"
 """Printed by `headwater --help` without the extra `server`."""
 REFERENCE = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tools.reference`. Change the code, not this page. -->"
+
+
+def azure_costs() -> str:
+    """Compute the monthly costs of each tier on Azure."""
+    intro = (
+        "What Headwater costs a month on Azure, computed from the tiers in `infra/bicep` and stated prices. "
+        "[Headwater on Azure](../how-to/platform-operator/azure.md#cost) names the settings that lower the costs."
+    )
+    return _page("# Costs on Azure", intro, *azure_cost.assumptions(), azure_cost.tables())
 
 
 def commands() -> str:
@@ -264,6 +273,7 @@ def _page(title: str, *parts: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "azure-costs.md": azure_costs,
     "columns.md": columns,
     "commands.md": commands,
     "facets.md": facets,

@@ -19,6 +19,7 @@ from headwater.api.marquez.routes import HANDLERS
 from headwater.api.openapi import openapi_document
 from headwater.api.routes import ROUTES
 from headwater.common.environment import variable_name
+from headwater.lineage.names.rule_parser import STAGES, read_name_rules
 from headwater.operations.settings import Settings
 from headwater.sinks.interface.options import EventFilter, Options
 from headwater.sinks.interface.target_registry import TARGETS
@@ -29,6 +30,9 @@ ROOT = Path(__file__).parents[1]
 HELP = ROOT / "headwater" / "cli" / "help.txt"
 """Printed by `headwater --help` without the extra `server`."""
 REFERENCE = ROOT / "docs" / "reference"
+NAME_RULES = ROOT / "headwater" / "lineage" / "names" / "names.yaml"
+NAME_EXAMPLES = ROOT / "tests" / "fixtures" / "names" / "shipped.tsv"
+"""Names that the shipped rules change, by rule: sent namespace and name, canonical namespace and name."""
 NOTE = "<!-- Written by `python -m tools.reference`. Change the code, not this page. -->"
 
 
@@ -237,6 +241,22 @@ def _options(fields: Mapping[str, FieldInfo]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def name_rules() -> str:
+    """List the shipped rules for names by stage, with examples."""
+    head, *examples = (line.split("\t") for line in NAME_EXAMPLES.read_text("utf-8").splitlines())
+    parts = [
+        "The rules that turn names of datasets into canonical names, in the order in which they apply. "
+        "[Names of datasets](names.md) describes patterns and how to add rules of your own. `headwater names` shows "
+        "the rules that change a name, with their reasons."
+    ]
+    shipped = read_name_rules(NAME_RULES.read_text("utf-8"), NAME_RULES.name).rules
+    for stage in STAGES:
+        ids = {rule.id for rule in shipped if rule.stage == stage}
+        rows = [[f"`{cell}`" for cell in example] for example in examples if example[0] in ids]
+        parts += [f"## Stage `{stage}`", _table(head, rows)]
+    return _page("# Shipped rules for names", *parts)
+
+
 def settings_rows() -> str:
     """Return the table of settings that is part of docs/reference/settings.md."""
     rows = []
@@ -280,6 +300,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "http-requests.md": http,
     "marquez-requests.md": marquez,
     "metrics.md": metrics,
+    "name-rules.md": name_rules,
     "sink-options.md": sink_options,
 }
 """The generated pages of docs/reference/, and what writes each."""

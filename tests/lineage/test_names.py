@@ -21,7 +21,7 @@ from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.world_events import RECEIPT_US
 from tests.support.name_addresses import addresses, version
-from tests.support.paths import EVENTS, ROOT, TESTS
+from tests.support.paths import EVENTS, FIXTURES, ROOT, TESTS
 
 DOCS = (ROOT / "docs/reference/names.md").read_text()
 COMPARED = (
@@ -53,7 +53,13 @@ def metadata_of_docs() -> tuple[MetadataRow, ...]:
     return read_metadata(DOCS.split("```csv\n", 1)[1].split("```", 1)[0], "metadata.csv")
 
 
-PLAIN = documented("## The shipped rules")
+def shipped_examples() -> list[tuple[str, Name, Name]]:
+    """Return rule, sent and canonical of the names in the reference of the shipped rules."""
+    rows = [line.split("\t") for line in (FIXTURES / "names" / "shipped.tsv").read_text().splitlines()[1:]]
+    return [(rule, Name(*sent), Name(*form)) for rule, *rest in rows for sent, form in [(rest[:2], rest[2:])]]
+
+
+PLAIN = shipped_examples()
 PLACED = documented("With this table:")
 
 

@@ -2,7 +2,7 @@
 
 Written from the constructors of the client's models (`@NonNull`, `Instant`, `ZonedDateTime`, `UUID`, `URL`, `URI`,
 enums; its `ImmutableMap`s and `ImmutableSet`s take no null) and from the types of the page,
-`docs/reference/marquez.md` lists it.
+`docs/reference/marquez.md` gives an overview of it.
 """
 
 # ruff: noqa: N815 - members are called as Marquez calls them

@@ -145,7 +145,7 @@ test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
 
 test-producers: setup-test  ## dbt, Airflow, OpenLineage's Python and Java clients and its Spark listener, each run for real
 	@$(BIN)/python -m tools.producer_envs --all
-	$(BIN)/pytest tests/producers/test_real_producers.py
+	$(BIN)/pytest tests/producers/test_real_producers.py tests/producers/test_night_recordings.py
 	$(BIN)/pytest -m "producers and not long"
 
 bench: setup-test  ## every figure beside its goal and its floor, about an hour

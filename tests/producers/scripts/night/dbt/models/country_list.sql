@@ -1,0 +1,2 @@
+select distinct country
+from {{ ref('stg_customers') }}

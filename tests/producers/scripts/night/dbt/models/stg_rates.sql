@@ -1,0 +1,4 @@
+select
+    currency,
+    rate
+from {{ source('finance', 'rates') }}

@@ -22,6 +22,8 @@ from headwater.questions.parameter_groups import parse_origins, read_as_of
 from tests.index.test_reference import indexed
 from tests.reference.small_events import A, B, run, with_schema, x_from
 from tests.reference.world_events import Json, deliver, facet
+from tests.rule_cases.events import LAKE, done, table, tagging
+from tests.rule_cases.judges import told
 from tests.support.data.lineage_world import LineageWorld
 
 TABLES = (
@@ -613,6 +615,22 @@ def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() ->
 def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
     """Return where a column of A ends up."""
     return {edge[4:6] + edge[7:8] for edge in LineageWorld(deliver(events)).column_edges if edge[3] == column}
+
+
+@pytest.mark.parametrize("inserts", ["", " WHEN NOT MATCHED THEN INSERT (x) VALUES (s.x)"])
+def test_a_missing_list_of_the_target_of_a_merge_makes_no_answer_safer(inserts: str) -> None:
+    merge = facet(query=f"MERGE INTO b USING a s ON b.k = s.y WHEN MATCHED THEN UPDATE SET x = s.x{inserts}")
+    tagged = tagging(9, "a.x")
+
+    def answers(columns: str, *more: Json) -> tuple[dict[str, str], dict[str, str]]:
+        merging = done(1, 1, table("b", columns), of=[table("a", "x y z")], job_facets={"sql": merge})
+        lineage = LineageWorld(deliver([merging, tagged, *more]))
+        surface = lineage.behind_tag("pii")[0]
+        return lineage.unused((LAKE, "a")), {told(column): exposure for column, exposure in surface.items()}
+
+    without = answers("")
+    assert without == ({"x": "used", "y": "used", "z": "unused"}, {"b.x": "exposed"})
+    assert without == answers("k x other") == answers("", done(2, 2, of=[table("b", "k x other")]))
 
 
 def test_origins_are_words_that_there_are() -> None:

@@ -69,9 +69,10 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Move a table to a new location under the same symlink, from some moment on.
 
     Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer
-    event replaced counts again at the old location: more is reported, not less. And who writes without a list accounts
+    event replaced counts again at the old location: more is reported, not less. The same holds for SQL that this
+    lineage contradicts. And who writes without a list accounts
     for the columns that are known of the location (rule 4.9): those that only lists of one location have are not the
-    other one's, and neither are columns nested in a struct (10.11). Two more worlds are left out: SQL that may mean
+    other one's (the limit of 10.11). Two more worlds are left out: SQL that may mean
     the table by the end of its location means another one after the move, and so does a name that is a location.
     """
     mentions: dict[Name, set[int]] = {}
@@ -210,10 +211,11 @@ ADDITIONS: dict[str, Operator] = {
 
 
 def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
-    """Tell whether a run reports lineage of a dataset before a moment, and newer lineage of it after that."""
+    """Tell whether a run reports lineage or SQL of a dataset before a moment, and newer lineage or SQL after that."""
     sides: dict[str, set[bool]] = {}
     for place in places(events, "outputs"):
-        if canonical_form(*place.name) == name and place.column_lineage:
+        has_sql = facets_of(events[place.event]["job"]).get("sql")
+        if canonical_form(*place.name) == name and (place.column_lineage or has_sql):
             side = time_of(events, place.event) >= begin_us
             sides.setdefault(events[place.event]["run"]["runId"].lower(), set()).add(side)
     return any(len(each) > 1 for each in sides.values())
@@ -222,7 +224,7 @@ def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
 def _lists_differ(events: Sequence[Json], name: Name, begin_us: int) -> bool:
     """Tell whether lists on one side of a moment have columns that no list on the other side has, and that matters.
 
-    They matter if a writer on that other side gives no list, or, of columns that are listed before, if they are nested.
+    They matter if a writer on that other side gives no list.
     """
     before, after = set[str](), set[str]()
     silent = {False: False, True: False}
@@ -237,8 +239,7 @@ def _lists_differ(events: Sequence[Json], name: Name, begin_us: int) -> bool:
                 columns = {folded_column(".".join(path)) for path in schema_paths(fields)}
                 (after if is_after else before).update(columns)
                 silent[is_after] = silent[is_after] or (role == "outputs" and not columns)
-    less = before - after
-    return bool(silent[False] and after - before) or bool(less and silent[True]) or any("." in each for each in less)
+    return bool(silent[False] and after - before) or bool(silent[True] and before - after)
 
 
 def _is_one_of_several_in_sql(events: Sequence[Json], name: Name) -> bool:

@@ -16,7 +16,7 @@ from tests.proof.event_edits import Mutation, folded_column
 from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
 from tests.reference.generations import NEVER, Generations
 from tests.reference.names import Name, Names, without_ends_of_parts
-from tests.reference.records import Delivered, Facets, Run, facets_of, runs_of, stored
+from tests.reference.records import Delivered, Facets, Run, facets_of, job_key, runs_of, stored
 from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, deliver
 
@@ -104,6 +104,7 @@ class Mentions:
         self.listed: set[Name] = set()
         told = (event.facets("job").get("sql") or {} for event in events)
         self.sql = [each["query"].casefold() for each in told if each.get("query")]
+        self.replaced = _replaced_declarations(events)
         together = [(run, run.events) for run in runs] + [(None, [each]) for each in events if "run" not in each.event]
         for run, own in together:
             sources: set[Name] = set()
@@ -155,7 +156,7 @@ class Mentions:
         if not name:
             return set()
         is_newest = self.generations.meant(name, event.time_us) == self.generations.newest(name)
-        if is_newest and describes(run, event):
+        if is_newest and self._describes(run, event):
             self._take(name, (facets_of(named).get("columnLineage") or {}).get("fields") or {})
         return {name}
 
@@ -180,7 +181,7 @@ class Mentions:
     def _read_lineage(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
         """Return the datasets among the sources of lineage, and take their columns."""
         found: set[Name] = set()
-        every, is_told = self.generations, describes(run, event)
+        every, is_told = self.generations, self._describes(run, event)
         for step in lineage_sources(facets_of(named)):
             if name := self.names.mention(step, event):
                 found.add(name)
@@ -188,6 +189,9 @@ class Mentions:
                 if step.get("field") and is_told and meant and meant == every.newest(meant[:2]):
                     self._take(meant[:2], [step["field"]])
         return found
+
+    def _describes(self, run: Run | None, event: Delivered) -> bool:
+        return describes(run, event) and event.event_id not in self.replaced
 
     def _take(self, name: Name, columns: Iterable[str]) -> None:
         for each in columns:
@@ -198,6 +202,13 @@ class Mentions:
 def describes(run: Run | None, event: Delivered) -> bool:
     """Tell whether lineage of an event counts: of complete snapshots (rule 1.11) only that of one event does."""
     return run is None or event in run.telling or event not in run.counted
+
+
+def _replaced_declarations(events: Sequence[Delivered]) -> set[str]:
+    """Return the ids of JobEvents that newer ones of their job replace: the lineage in them counts no more (6.5)."""
+    declared = [each for each in events if "job" in each.event and "run" not in each.event]
+    newest = {job_key(each.event["job"]): each.event_id for each in declared}
+    return {each.event_id for each in declared} - set(newest.values())
 
 
 def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:

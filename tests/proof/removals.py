@@ -23,7 +23,7 @@ from tests.proof.event_edits import (
     time_of,
 )
 from tests.proof.ranks import all_sources
-from tests.reference.names import Name, Names, canonical_form
+from tests.reference.names import Name, Names, canonical_form, filters
 from tests.reference.records import Facets, facets_of, is_rdd_step, job_key
 from tests.reference.world_events import Json, deliver
 from tests.reference.write_kinds import EMPTIES, REPLACES
@@ -142,9 +142,12 @@ def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
 def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop the SQL of a job; with the exception of `drop_transformations`.
 
-    Steps of Spark's RDDs have no SQL: without it, one that reads what it writes is only read (rule 11.2).
+    Steps of Spark's RDDs have no SQL: without it, one that reads what it writes is only read (rule 11.2). And SQL that
+    alone names a column of an input is left out if a job or a dataset as a whole feeds that input. The column may hold
+    anything, and so may what is made of it; without the SQL, no event names such a column.
     """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["job"]).get("sql")]
+    having = [n for n in having if not _names_other_columns(events, n)]
     having = [n for n in having if not is_rdd_step(events[n]["job"]["name"])]
     having = [n for n in having if _inputs(events, n)]  # what only the SQL names is lost with it
     having = [n for n in having if not any(_of_declarations(events, each) for each in _outputs(events, n))]
@@ -166,12 +169,14 @@ def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop a `subset` where another mention of the dataset still shows one.
 
     Runs are left out whose statement would replace all rows otherwise: of these only the `subset` shows that they do
-    not (rule 6.7).
+    not (rule 6.7). So are inputs that the lineage or SQL of the run covers, but without a column of the condition: by
+    rule 4.11, only the `subset` shows that the output depends on this column.
     """
     having = [place for place in places(events, "inputs", "outputs") if _subset_holders(place.named)]
     having = [place for place in having if _change(place) not in ("DROP", "RENAME")]  # then the whole table is gone
     having = [place for place in having if place.role == "inputs" or not _is_of_a_rewrite(events, place)]
     having = [place for place in having if any(each != place and each.name == place.name for each in having)]
+    having = [place for place in having if place.role == "outputs" or not _selects_by_more(events, place)]
     if not having:
         return None
     place = chance.choice(having)
@@ -365,6 +370,48 @@ def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
     )
 
 
+def _names_other_columns(events: Sequence[Json], index: int) -> bool:
+    """Tell whether only the SQL of a run names some column of an input that something as a whole feeds."""
+    bound, queries = bound_names(events), [facets_of(events[n]["job"]).get("sql") for n in same_run(events, index)]
+    fed = {bound((each["namespace"], each["name"])) for each in _entries(events) if _is_fed_as_a_whole(each)}
+    for query in (each["query"] for each in queries if fed and each and each.get("query")):
+        for table, alias in re.findall(r"(\w+) AS (s\d+)", query):
+            named = {folded_column(each) for each in re.findall(rf"{alias}\.`(.*?)`", query)}
+            meant = [name for name in _inputs(events, index) if name[1].casefold().endswith(table.casefold())]
+            if any(bound(name) in fed and not named <= _named_columns(events, bound(name)) for name in meant):
+                return True
+    return False
+
+
+def _entries(events: Sequence[Json]) -> list[Json]:
+    """Return the entries of the `lineage` facets of runs and jobs."""
+    facets = [
+        facets_of(each[entity]).get("lineage") or {} for each in events for entity in ("run", "job") if entity in each
+    ]
+    return [entry for each in facets for entry in each.get("entries") or []]
+
+
+def _is_fed_as_a_whole(entry: Json) -> bool:
+    return "namespace" in entry and any(not each.get("field") for each in entry.get("inputs") or [])
+
+
+def _named_columns(events: Sequence[Json], name: Name) -> set[str]:
+    """Return the columns of a dataset that lists and lineage name."""
+    bound, found = bound_names(events), set[str]()
+    for place in places(events, "inputs", "outputs"):
+        sources = all_sources(place.facets)
+        found |= {
+            folded_column(each.get("field") or "")
+            for each in sources
+            if each.get("type", "DATASET") == "DATASET" and bound((each["namespace"], each["name"])) == name
+        }
+        if bound(place.name) == name:
+            found |= {
+                folded_column(each) for each in (*_columns(place.named), *(place.column_lineage.get("fields") or {}))
+            }
+    return found
+
+
 def _lists_too_few(events: Sequence[Json], place: Place) -> bool:
     """Tell whether the list of a run for an output is missing, documented only, or lacks a column of its lineage."""
     bound, run = bound_names(events), [events[each] for each in same_run(events, place.event)]
@@ -388,6 +435,20 @@ def _is_of_a_rewrite(events: Sequence[Json], place: Place) -> bool:
     nodes = [part for event in run for part in event["job"]["name"].lower().split(".")]
     queries = [(facets_of(event["job"]).get("sql") or {}).get("query") or "" for event in run]
     return any(map(REPLACES.fullmatch, nodes)) or any(EMPTIES.search(query.upper()) for query in queries)
+
+
+def _selects_by_more(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether a run with lineage or SQL selects rows of an input by a column that its lineage does not name."""
+    bound, outputs = bound_names(events), _outputs(events, place.event)
+    sources = [step for each in outputs for step in steps_of(each.column_lineage)]
+    named = {
+        folded_column(each.get("field") or "")
+        for each in sources
+        if bound((each["namespace"], each["name"])) == bound(place.name)
+    }
+    columns = {folded_column(each) for each in filters(place.named, Names(deliver(events), canonical_form))}
+    tells = _has_sql(events, place) or any(each.column_lineage or _has_entries(events, each) for each in outputs)
+    return tells and not columns <= named
 
 
 def _tells_more(events: Sequence[Json], place: Place) -> bool:

@@ -89,8 +89,27 @@ class Tagged:
     def clear_times(self, node: Node) -> list[int]:
         """Return when clear values were written, or may have been, that no whole rewrite has replaced."""
         past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
+        past += [each for each in self.lineage.observed if self._is_ignored(each, node[:3])]
         times = [each.time_us for each in past if not self.lineage.is_replaced(each)]
+        times += [us for us in self._read_unwritten(node[:3]) if self.lineage.rows_until(node[:3], us) is None]
         return times + [us for each in self._silent_before(node) for us in self._times(each)]
+
+    def _is_ignored(self, writing: Writing, dataset: Dataset) -> bool:
+        """Tell whether a run that says nothing wrote a dataset and counts no more, as others of its job do (6.3)."""
+        counts = any(each.content == writing.content for each in self.lineage.current)
+        return writing.output == dataset and writing.says_nothing and not counts
+
+    def _read_unwritten(self, dataset: Dataset) -> list[int]:
+        """Return when a run first read a dataset, if that was before the first run that wrote it had ended."""
+        lineage = self.lineage
+        reading = [each.time_us for each in lineage.observed if dataset in each.reads | each.opaque]
+        reading += [
+            run.time_us or run.events[-1].time_us
+            for account in [*lineage.working, *lineage.every_attempt.accounts]
+            if (run := account.run) and dataset in account.read.union(account.feeding, *account.content.older.values())
+        ]
+        first = min((each.time_us for each in lineage.observed if each.output == dataset), default=NEVER)
+        return [min(reading)] if reading and min(reading) < first < NEVER else []
 
     def _silent_before(self, node: Node) -> list[Writing]:
         """Return the writings, with those of rows from before, that do not tell what the column is made of."""
@@ -132,6 +151,8 @@ class Surface:
         held: more sources, of which none is tagged: columns with rows in the clear.
         """
         self.lineage, self.held = lineage, set(held)
+        self.open: set[Dataset] = set()
+        """Datasets whose columns are all unknown, those that no event names included."""
         sources = {*sources, *self.held}
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
@@ -175,7 +196,7 @@ class Surface:
     def _moved(self, nodes: set[Node]) -> set[Node]:
         """Return unknown columns also where names moved on to with them; without known columns, all there."""
         found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
-        for unlisted in {node[:3] for node in nodes if node[3] is None}:
+        for unlisted in {node[:3] for node in nodes if node[3] is None} | self.open:
             for dataset in self.lineage.moved_on(unlisted, forward=True):
                 columns = self.lineage.all_columns(dataset)
                 found |= {(*dataset, column) for column in columns or [None]}
@@ -191,8 +212,7 @@ class Surface:
         found: set[Node] = set()
         for writing in lineage.current:
             if lineage.opacity.sources(writing) & leaking:
-                columns = lineage.all_columns(writing.output)
-                found |= {(*writing.output, column) for column in columns or [None]}
+                found |= self._all_of(writing.output)
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
             for dataset, source in lineage.opacity.may_mean(lineage.opacity.accounts[writing.run], writing):
@@ -208,11 +228,17 @@ class Surface:
                 found |= self._of_attempt(attempt.writing)
         return found
 
+    def _all_of(self, dataset: Dataset) -> set[Node]:
+        if self.lineage.schemas.base_us(dataset) is None:
+            self.open.add(dataset)
+        return {(*dataset, column) for column in self.lineage.all_columns(dataset) or [None]}
+
     def _of_attempt(self, writing: Writing) -> set[Node]:
         """Return all columns of the output of a run that did not complete, and those that its lineage names."""
         columns, output = self.lineage.all_columns(writing.output), writing.output
+        every = self._all_of(output)
         if not columns:
-            return {(*output, None)}
+            return every
         named = {edge[2] for edge in writing.edges} | writing.named
         named |= {column for dataset, column in writing.mentions if dataset == output}
         keys = {self.lineage.schemas.key(output, each) for each in named} | (writing.left_out - {WHOLE})
@@ -221,7 +247,7 @@ class Surface:
     def _of_anything(self, writing: Writing) -> set[Node]:
         """Return the columns that a job may feed of which no event tells what it reads."""
         if not writing.carries:
-            return {(*writing.output, column) for column in self.lineage.all_columns(writing.output) or [None]}
+            return self._all_of(writing.output)
         found: set[Node] = set(self._left_open(writing.output))
         if self.lineage.opacity.may_be_of_anything(writing):
             found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}

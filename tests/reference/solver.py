@@ -393,10 +393,14 @@ class Reference:
         accounts = [(each, each.run.time_us if each.run else NEVER) for each in [*self.working, *self.declarations]]
         accounts += [(each, each.run.time_us or each.run.last_us) for each in self.every_attempt.accounts if each.run]
         for account, time_us in accounts:
-            for dataset, name in account.feeding_columns:
+            selecting = account.content.selecting if account.writings else set()
+            for dataset, name in account.feeding_columns | selecting:
                 key, named = self.schemas.key(dataset, name), found[dataset]
                 named[key] = max(time_us, named.get(key, time_us))
         for writing, time_us in told:
+            for source, column, _ in writing.whole:  # even if no column of the output is known
+                key, named = self.schemas.key(source, column), found[source]
+                named[key] = max(time_us, named.get(key, time_us))
             for source, column, output, *_ in writing.edges | writing.selecting:
                 for dataset, name in ((source, column), (writing.output, output)):
                     key, named = self.schemas.key(dataset, name), found[dataset]

@@ -42,9 +42,15 @@ class WriteKinds:
 
     def is_by_parts(self, dataset: Dataset) -> bool:
         """Tell whether any name that may mean a dataset comes with a partition somewhere."""
-        return not self._names_of(dataset).isdisjoint(self.parted)
+        found = self._names_of(dataset)
+        while True:
+            locations = {location for name in found for _, location in self.names.bindings.get(name, ())}
+            more = found.union(*(self._names_of(each) for each in locations))
+            if more == found:
+                return not found.isdisjoint(self.parted)
+            found = more
 
-    def _names_of(self, dataset: Dataset) -> set[Name]:
+    def _names_of(self, dataset: Dataset | Name) -> set[Name]:
         found = {dataset[:2]}
         while more := {old for old, new in self.leads if new in found} - found:
             found |= more
@@ -58,10 +64,10 @@ class WriteKinds:
     def replaces_all(self, account: Account, output: Dataset) -> bool:
         """Tell whether a run is a whole rewrite of an output."""
         run = account.run
-        if run is None or not run.completes or output not in account.content.outputs:
+        if run is None or output not in account.content.outputs:
             return False
         proven = self._proven(run, output)
-        return proven == {"whole"} if proven else self._reports_all_replaced(run, account, output)
+        return proven == {"whole"} if proven else run.completes and self._reports_all_replaced(run, account, output)
 
     def _reports_all_replaced(self, run: Run, account: Account, output: Dataset) -> bool:
         if any(event.event.get("eventType") == "FAIL" for event in _last_completed_attempt(run)):

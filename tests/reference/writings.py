@@ -64,6 +64,8 @@ class Content:
     """By output the sources in `columnLineage` that does not count, as a newer event or an entry replaces it."""
     disputed: set[Dataset] = field(default_factory=set)
     """The outputs of which two events report different things."""
+    written: set[Dataset] = field(default_factory=set)
+    """The outputs of a run that did not complete of which some event does not report ALTER."""
 
     @property
     def own_fed(self) -> set[Dataset]:
@@ -74,7 +76,7 @@ class Content:
     def is_self_loop(self) -> bool:
         said = any("columnLineage" in facets for facets in self.outputs.values())
         lineage = self.entries or self.fed or said or (self.inferred and self.inferred.says_something)
-        alters = all(_is_altered(facets) for facets in self.outputs.values())
+        alters = not self.written and all(_is_altered(facets) for facets in self.outputs.values())
         return not lineage and self.inputs == set(self.outputs) and (alters or is_rdd_step(self.job))
 
 
@@ -219,10 +221,14 @@ class Reader:
             for output, each in said.items()
             if len(queries) > 1 or _is_disputed(each) or (output in entries and "columnLineage" in outputs[output])
         }
+        is_open = run is not None and not run.counts
+        written = {
+            output for output, each in said.items() if is_open and not all(_is_altered(merged([one])) for one in each)
+        }
         selecting = selecting if inputs else set()
         job = (run.events if run else [*events])[-1].event.get("job", {}).get("name", "")
         return Content(
-            inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job, fed, older, disputed
+            inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job, fed, older, disputed, written
         )
 
     def _older(self, said: list[tuple[Facets, Delivered]], run: Run | None, *, is_explicit: bool) -> set[Dataset]:

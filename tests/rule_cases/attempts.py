@@ -93,4 +93,18 @@ CASES: list[Case] = [
         [begun(1, 1, LOADED, of=[A]), done(1, 3, changes("b", "DROP"), kind="FAIL"), done(2, 5, table("b", "x"))],
         *OPEN,
     ),
+    case(
+        "R11.2 a run that did not complete may have written what it reports as ALTER in the end",
+        [done(2, 1, writes("c", {"z": "b.x"}), of=[table("b", "x y")]), begun(1, 2, table("b", "x y"), of="b"),
+         done(1, 3, changes("b", "ALTER"), of="b", kind="FAIL")],
+        unused("b", {"x": "used", "y": "unknown: attempted"}),
+        surface("b.x", {"b.y": "unknown", "c.z": "exposed"}),
+    ),
+    case(
+        "R11.2 a run that did not complete and reports only ALTER is an echo",
+        [done(2, 1, writes("c", {"z": "b.x"}), of=[table("b", "x y")]), begun(1, 2, changes("b", "ALTER"), of="b"),
+         done(1, 3, changes("b", "ALTER"), of="b", kind="FAIL")],
+        unused("b", {"x": "used", "y": "unused"}),
+        surface("b.x", {"c.z": "exposed"}),
+    ),
 ]  # fmt: skip

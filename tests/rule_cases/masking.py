@@ -316,6 +316,7 @@ UNTIL = [
 
 PII = tagging(30, "b.h")
 B = table("b", "h")
+HASH_LATER = done(3, 11, writes("b", {"h": "a.x#"}), of=[A])
 
 TAGGED = [
     case(
@@ -384,6 +385,44 @@ TAGGED = [
             PII,
         ],
         tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {}),
+    ),
+    case(
+        "R8.5 a silent run of a job that also reports lineage may have written a masked column in the clear",
+        [done(1, 1, table("b", "h"), job="load"), done(2, 11, writes("b", {"h": "a.x#"}), of=[A], job="load"), PII],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {"b.h": 1}),
+    ),
+    case(
+        "R8.5 a whole rewrite replaces the rows of a silent run",
+        [
+            done(1, 1, table("b", "h"), job="load"),
+            done(2, 11, writes("b", {"h": "a.x#"}, says="OVERWRITE"), of=[A], job="load"),
+            PII,
+        ],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {}),
+    ),
+    case(
+        "R8.5 what a run read before the first write of a masked column is of unknown origin",
+        [done(1, 1, writes("c", {"k": "b.h"}), of=[B]), HASH_LATER, PII],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {"b.h": 1}),
+    ),
+    case(
+        "R8.5 so is what a run read that did not complete, or that writes nothing",
+        [done(1, 1, table("c"), of=[B], kind="FAIL"), done(2, 2, of=[B]), HASH_LATER, PII],
+        tagged_until("#pii", {"b.h": 1}),
+    ),
+    case(
+        "R8.5 a first write that replaces all rows leaves nothing of what a run read before",
+        [done(1, 1, of=[B]), done(3, 11, writes("b", {"h": "a.x#"}, says="OVERWRITE"), of=[A]), PII],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {}),
+    ),
+    case(
+        "R8.5 what a run read after the first write is of known origin",
+        [HASH, done(3, 12, writes("c", {"k": "b.h"}), of=[B]), PII],
         tagged_until("#pii", {}),
     ),
     case(

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.reference.world_events import Json, symlinks
 from tests.rule_cases.accounts import of_dbt
-from tests.rule_cases.case import case, impact, stops, surface, tagged, unused, upstream
-from tests.rule_cases.events import begun, declared, done, drop, table, tagging, writes
+from tests.rule_cases.case import case, impact, stops, surface, tagged, until, unused, upstream
+from tests.rule_cases.events import begun, changes, declared, done, drop, table, tagging, writes
 
 SRC = table("src", "mail other")
 
@@ -126,6 +126,15 @@ CASES = [
         surface("src.mail", {"old.mail": "exposed", "new.mail": "exposed", "board.m": "unknown", "board.n": "unknown"}),
     ),
     case(
+        "R10.11 a list that is not complete does not show which columns an opaque write put into the old location",
+        [
+            done(1, 1, table("old", **linked("t")), of=[SRC]),
+            TOUCHED,
+            done(2, 6, writes("old", {"own": "else.own#"}), of="else", job="append"),
+        ],
+        surface("src.mail", {"old.own": "unknown", "new.own": "unknown", "new.mail": "unknown"}),
+    ),
+    case(
         "R10.11 a location that was dropped before the name left it brings no rows along",
         [LOAD, drop(7, 3, "old"), load(3, 5, "new", "t", source="clean", job="load"), SHOW],
         upstream("board.mail", {"new.mail": "1", "clean.mail": "2"}),
@@ -140,6 +149,26 @@ CASES = [
             done(4, 6, writes("board", {"mail": "c.mail"}), of="c"),
         ],
         upstream("board.mail", {"c.mail": "1", "b.mail": "1", "a.mail": "1", "src.mail": "2"}),
+    ),
+    case(
+        "R6.7 a sign of partitions at one location of a name counts for the others",
+        [
+            LOAD,
+            done(6, 3, writes("old", {"mail": "src.mail#"}, says="OVERWRITE", **linked("t")), of=[SRC], job="load"),
+            TOUCHED,
+            done(7, 6, of="new/day=1"),
+        ],
+        until("src.mail", {"old.mail": 1, "new.mail": 1}),
+    ),
+    case(
+        "R12.6 with such a sign, an OVERWRITE at another location lists no complete columns",
+        [
+            done(1, 1, table("old", "mail", **linked("t")), of=""),
+            done(2, 2, of="old/day=1"),
+            done(3, 5, table("new", "mail extra", **linked("t")), of=""),
+            done(4, 6, changes("new", "OVERWRITE", "mail"), of=""),
+        ],
+        unused("new", {"mail": "unknown: never read", "extra": "unknown: never read"}),
     ),
     case(
         "R10.8 a tag on the old location holds at the new one, and the other way round",

@@ -395,6 +395,11 @@ VERDICTS = [
         unused("c", {"y": "unknown: never read"}),
     ),
     case(
+        "rule 12.9 lineage names the source of a whole output, even if no column of the output is known",
+        [done(1, 1, writes("b", {}, whole="c.y", columns=""))],
+        unused("c", {"y": "unknown: opaque"}),
+    ),
+    case(
         "rule 12.9 a newer base list removes what lineage named before",
         [done(1, 1, writes("p", {"x": "t.x", "old": "t.old"}), of="t"), done(3, 3, changes("t", "ALTER", "x"))],
         unused("t", {"x": "used"}),

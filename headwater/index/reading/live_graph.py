@@ -11,7 +11,14 @@ from msgspec import json
 
 from headwater.common.garbage_collection import gc_paused
 from headwater.common.resources import close_on_error
-from headwater.index.stored.database import DATASET, DELETED_JOB, DELETED_NAMESPACE, open_for_reading, question_marks
+from headwater.index.stored.database import (
+    DATASET,
+    DELETED_JOB,
+    DELETED_NAMESPACE,
+    open_for_reading,
+    question_marks,
+    split_for_parameters,
+)
 from headwater.index.stored.datasets import SqliteNaming, TagTable
 from headwater.index.stored.edge_sets import InputLists
 from headwater.index.stored.integrity import check_pages
@@ -499,12 +506,14 @@ class LiveGraph(Snapshot):
         return CommitProofs(CommitProof(run_id, known[number], bool(is_whole)) for number, run_id, is_whole in rows)
 
     def is_written_by_parts(self, dataset: Name) -> bool:
-        """Return whether an event mentions a part of a dataset or writes its partitions."""
-        known = [
-            number for name in self.naming.names_of(dataset) if (number := self.names.find_number(name)) is not None
-        ]
-        query = f"SELECT 1 FROM partitioned_names WHERE name IN ({question_marks(known)}) LIMIT 1"
-        return bool(known and self.sql.execute(query, known).fetchone())
+        """Return whether an event mentions a part of a dataset or writes its partitions, at any location of a name."""
+        names = self.naming.names_at_all_locations([dataset])
+        known = [number for name in names if (number := self.names.find_number(name)) is not None]
+        query = "SELECT 1 FROM partitioned_names WHERE name IN ({}) LIMIT 1"
+        return any(
+            self.sql.execute(query.format(question_marks(some)), some).fetchone()
+            for some in split_for_parameters(known)
+        )
 
     def was_read_to_write(self, dataset: Name) -> bool:
         """Return whether any run, however old, read a dataset to write another one."""

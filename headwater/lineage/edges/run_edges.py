@@ -174,10 +174,17 @@ def _exclude_output(output: Name, sources: tuple[Name, ...], run: Run) -> tuple[
 
 
 def _is_input_echo(run: Run) -> bool:
-    """Rule 11.2: tell whether the outputs of a run without column lineage only repeat its inputs."""
+    """Rule 11.2: tell whether the outputs of a run without column lineage only repeat its inputs.
+
+    A run that did not complete may have written an output before it reported ALTER.
+    """
     if not run.inputs or run.inputs.keys() != run.outputs.keys():
         return False
-    return is_rdd_job(run.job) or all(output.lifecycle == "ALTER" for output in run.outputs.values())
+    altered = (
+        output.lifecycle == "ALTER" and (run.may_have_edges or output.is_only_altered)
+        for output in run.outputs.values()
+    )
+    return is_rdd_job(run.job) or all(altered)
 
 
 def _add_column_mentions(

@@ -285,12 +285,19 @@ class SchemaHistory:
 
         names: the names, as sent, under which events mention parts.
         """
-        datasets = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
-        found = {dataset for dataset in self._lists if dataset.plain in {each.plain for each in datasets}}
+        datasets = self.datasets_at_all_locations(names)
+        locations = {each.plain for each in datasets}
+        found = {dataset for dataset in self._lists if dataset.plain in locations}
         for dataset in found:
             self.columns(dataset)
             del self._lists[dataset]
         return datasets | found
+
+    def datasets_at_all_locations(self, names: Iterable[Name]) -> set[Name]:
+        """Return the datasets that some names have meant, and those at the other locations of their names."""
+        meant = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
+        every = self._naming.names_at_all_locations(meant)
+        return meant | {dataset for name in every for dataset in self._naming.datasets_in(Span(name))}
 
     def newest_schema_hash(self, dataset: Name) -> str | None:
         """Return the hash of the present columns of a dataset; None if no event lists columns."""
@@ -392,7 +399,7 @@ class SchemaHistory:
     def _read_lists(self, dataset: Name, time_us: int) -> ColumnListSet:
         histories = list(self._mentions_by_name(dataset))
         newest_first = histories[0] if len(histories) == 1 else merge(*histories, reverse=True)
-        by_parts = any(map(self._stored_mentions.has_part_mention, self._naming.names_of(dataset)))
+        by_parts = any(map(self._stored_mentions.has_part_mention, self._naming.names_at_all_locations([dataset])))
         return column_lists_at(newest_first, time_us, has_parts=by_parts)
 
     def _mentions_by_name(self, dataset: Name, until_us: int = MAX_TIME_US) -> Iterator[Iterator[SchemaMention]]:

@@ -76,6 +76,10 @@ class MovedNames:
         names = self._names_by_location.get(location, ())
         return self._locations_newest_first(location, (name for name in names if self._has_meant(name, location)))
 
+    def locations(self, name: Name) -> Iterable[Name]:
+        """Return all locations to which a name was bound if there are several; empty for every other name."""
+        return self._locations.get(name, ())
+
     def former(self, location: Name) -> FormerLocation | None:
         """Return the name that last moved away from a location, and the time of the move.
 
@@ -295,6 +299,27 @@ class NameResolver:
             found |= more
             todo.extend(more)
         return found
+
+    def names_at_all_locations(self, names: Iterable[Name]) -> set[Name]:
+        """Return every name that may refer to some datasets, or to another location of one of these names.
+
+        This includes the other locations, their other names, and the locations of these. names: names of the datasets.
+        """
+        found = self.names_of_any(names)
+        todo = list(found) if self.moved.any else []
+        while todo:
+            more = self.names_of_any(self.moved.locations(todo.pop())) - found
+            found |= more
+            todo.extend(more)
+        return found
+
+    def locations_of_same_names(self, names: Iterable[Name]) -> set[Name]:
+        """Return the locations to which names of some datasets were bound, for names with several locations.
+
+        names: names of the datasets.
+        """
+        every = self.names_at_all_locations(names) if self.moved.any else ()
+        return {location for name in every for location in self.moved.locations(name)}
 
     def representatives(self) -> dict[Name, Name]:
         """Map each name that takes part in a symlink or rename to the smallest name in its group of related names.

@@ -205,7 +205,8 @@ class Derivation:
                     Span(dataset) for dataset in checked_datasets if self._store.is_schema_source(dataset)
                 )
             )
-        if with_parts := self.schema_history.clear_lists_of_parts(self._store.names_with_new_parts()):
+        with_parts = {*self._store.names_with_new_parts(), *self._moved_with_parts(changed_names)}
+        if with_parts := self.schema_history.clear_lists_of_parts(with_parts):
             checked_datasets |= with_parts
             found.update(
                 self._runs_using_schemas(
@@ -227,6 +228,13 @@ class Derivation:
         if changed:
             found.update(self._store.runs_using(map(Span, names)))
         return self._add_runs(runs, found)
+
+    def _moved_with_parts(self, changed_names: Set[Span]) -> Set[Name]:
+        """Return changed names if events mention parts of datasets to which they refer now, at any location."""
+        names = {span.name for span in changed_names} if self.naming.moved.any else set()
+        locations = {location for name in names for location in self.naming.moved.locations(name)}
+        every = self.naming.names_at_all_locations(locations)
+        return names if any(map(self._store.has_part_mention, every)) else set()
 
     def _runs_using_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
         """Return the keys of the runs that may have used columns of these datasets, in these spans, from other runs."""

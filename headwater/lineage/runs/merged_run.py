@@ -68,6 +68,7 @@ class RunDataset(Struct, gc=False):
     replaced_lineage: the older `columnLineage` facets that newer events of the run replaced.
     metadata_columns: the columns of a metadata table that the run reads under the name of the dataset (rule 11.4).
     has_conflicts: whether events of the run report different schemas or `columnLineage` facets for the dataset.
+    is_only_altered: whether each mention of the dataset reports the lifecycle change ALTER.
     """
 
     name: Name
@@ -84,6 +85,7 @@ class RunDataset(Struct, gc=False):
     replaced_lineage: tuple[DeclaredFacet, ...] = ()
     metadata_columns: frozenset[str] = frozenset()
     has_conflicts: bool = False
+    is_only_altered: bool = True
 
     @property
     def names(self) -> frozenset[Name]:
@@ -479,6 +481,7 @@ def _merge_mention(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.declared_facet is not None:
         dataset.declared_facets = _add_declared_facet(dataset.declared_facets, use.declared_facet, time_us)
     dataset.lifecycle = use.lifecycle or dataset.lifecycle
+    dataset.is_only_altered = dataset.is_only_altered and use.lifecycle == "ALTER"
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
     if use.symlinks or use.name != dataset.name:

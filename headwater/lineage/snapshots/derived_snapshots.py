@@ -233,7 +233,7 @@ class FactSnapshot(CandidateSnapshot):
             CommitProofs(p for f in facts for p in parse_proof_signs(f.content.write_signs)),
         )
         for output, candidates in by_output(self.store.candidates).items():
-            by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
+            by_parts = output is not None and not parts.isdisjoint(naming.names_at_all_locations([output]))
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in inputs_other_than_output(each))

@@ -33,7 +33,12 @@ class UpdateReader:
         self._script_tables = script_tables
 
     def read_merge(self, node: exp.Merge, target: Relation) -> OutputColumns:
-        """Return the columns of the target after a MERGE; raises UnsupportedSql if the MERGE is not supported."""
+        """Return the columns of the target after a MERGE; raises UnsupportedSql if the MERGE is not supported.
+
+        The result is complete even if no event lists the columns of the target. The branches name each column that gets
+        a value of the source, and the other columns come from themselves. So a list of columns changes no answer about
+        the source.
+        """
         scope, named_relations = Scope(), self._reader.with_ctes(node, self._script_tables)
         scope.add(node.this.alias_or_name, target)
         self._reader.add_source(node.args["using"], named_relations, scope)

@@ -297,9 +297,12 @@ class _UnknownColumns:
     def _add_all(self, output: int, number: int) -> None:
         """Add all columns of an output, or the key None if no column of the output is known.
 
+        Without a base list, the output may have more columns, which may have moved on with its names (rule 10.11).
         number: the edge set that may have written any value into these columns.
         """
         self._add(output, self._columns(output) or (None,), number)
+        if self._counted.base_us(output) is None:
+            self._add_moved(output, None, number)
         self._follow_also(output, self._graph.nodes_of(output))
 
     def _add_attempted(self, output: int, number: int) -> None:

@@ -6,8 +6,10 @@ A tagged column is exposed unless every write into the column masks.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from headwater.lineage.edges.candidates import NO_SOURCES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
+from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.clear_rows import Writes
 from headwater.lineage.traversal.column_graph import Graph
@@ -68,12 +70,22 @@ def tagged_until(
             node = graph.get_or_add_node(each.dataset, each.key)
             silent = _silent_edge_sets(graph, with_rows, node, _edges_into(graph, with_rows, node), writes.seen)
             times = [writes.seen(number)[1] for number in silent]
-            clear_us = _last_clear_write_us(graph, each.dataset, each.key, writes)
-            if clear_us is not None:
-                times.append(clear_us)
+            times += _open_write_times_us(graph, each.dataset, each.key, counted, writes)
             if times:
                 found[each.dataset, each.key] = max(times)
     return found
+
+
+def _open_write_times_us(graph: Graph, dataset: int, key: str, counted: CountedEdges, writes: Writes) -> Iterator[int]:
+    """Yield the times (us) of writes that may have put readable values into a column, if their rows may still exist."""
+    times = (
+        _last_clear_write_us(graph, dataset, key, writes),
+        _last_ignored_write_us(graph, dataset, counted, writes),
+        _first_read_before_writes_us(graph, dataset, writes),
+    )
+    for time_us in times:
+        if time_us is not None and writes.rows_until(graph.names[dataset], time_us) == MAX_TIME_US:
+            yield time_us
 
 
 def _is_newest_generation(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
@@ -206,10 +218,7 @@ def _first_hit(graph: Graph, node: int, steps: Collection[_DirectEdge], *, maske
 
 
 def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
-    """Return the time (us) when a run last wrote clear values into a column.
-
-    Returns None if no run wrote clear values, or if their rows are gone.
-    """
+    """Return the time (us) when a run last wrote clear values into a column, None if no run did."""
     name = graph.names[dataset]
     times = (
         writes.seen(number)[1]
@@ -224,8 +233,38 @@ def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -
             for edge in graph.sets[number][1].edges
         )
     )
-    newest = max(times, default=None)
-    return None if newest is None or writes.rows_until(name, newest) != MAX_TIME_US else newest
+    return max(times, default=None)
+
+
+def _last_ignored_write_us(graph: Graph, dataset: int, counted: CountedEdges, writes: Writes) -> int | None:
+    """Return the time (us) of the last silent run that is ignored although it wrote a dataset, None without one.
+
+    Rule 6.3 ignores silent runs because other runs of the job report something. Their rows may be in the dataset.
+    """
+    ignored = (
+        number
+        for number in graph.fed_by.get(dataset, ())
+        if graph.sets[number][0].layer == "observed"
+        and lineage_weight(graph.sets[number][1]) == NO_SOURCES
+        and not counted.says(number)
+    )
+    return max((writes.seen(number)[1] for number in ignored), default=None)
+
+
+def _first_read_before_writes_us(graph: Graph, dataset: int, writes: Writes) -> int | None:
+    """Return the time (us) when a run first read a dataset, if no run had written the dataset by then.
+
+    The rows that this run read are of unknown origin. Returns None if a run wrote the dataset before, or if no run did.
+    """
+    observed = (number for number in graph.fed_by.get(dataset, ()) if graph.sets[number][0].layer == "observed")
+    written_us = min((writes.seen(number)[0] for number in observed), default=None)
+    reading = (
+        number
+        for number in (*graph.feeds.get(dataset, ()), *graph.attempts_by_source.get(dataset, ()))
+        if graph.sets[number][0].layer != "declared"
+    )
+    read_us = min((writes.seen(number)[0] for number in reading), default=None)
+    return read_us if read_us is not None and written_us is not None and read_us < written_us else None
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -76,8 +76,8 @@ class SnapshotOfRows(CandidateSnapshot):
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
-        by_parts = output is not None and not self._partitioned_names.isdisjoint(self.naming.names_of(output.plain))
-        return counted_rewrites(candidates, by_parts=by_parts)
+        names = self.naming.names_at_all_locations([output]) if output is not None else frozenset()
+        return counted_rewrites(candidates, by_parts=not self._partitioned_names.isdisjoint(names))
 
     def _describe(self, row: _CandidateCells) -> None:
         dataset = row.dataset

@@ -81,7 +81,7 @@ class NewestMentions:
     """Finds the newest mention of each list of columns, and the newest tags from each producer.
 
     Each result belongs to a name as sent and to the dataset that this name currently means. A row with the facet
-    `parts` states that an event mentions a part of the dataset.
+    `parts` states that an event mentions a part of the dataset, or of the table at another location of a name.
     """
 
     naming: NameResolver
@@ -106,7 +106,8 @@ class NewestMentions:
                             found[key] = mention, text_of(sent.tags)
                 for name in names_with_part_mentions([fact]):
                     mention = SchemaMention(*fact.order, 0, "")
-                    for plain in datasets_with_tags(name, fact.time_us, self.naming):
+                    meant = datasets_with_tags(name, fact.time_us, self.naming)
+                    for plain in meant | self.naming.locations_of_same_names(meant):
                         for dataset in {plain, *self.naming.generations.meanings(plain)}:
                             key = (name, dataset, PARTS, "")
                             found[key] = max(found.get(key, (mention, None)), (mention, None))

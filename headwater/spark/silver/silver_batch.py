@@ -191,6 +191,8 @@ class SilverBatch:
         A changed dataset is one with columns that the batch may change. changed_names: the names that changed their
         meaning, with the times of the change.
         """
+        changed_names = changed_names | self._parts_at_new_locations(changed_names)
+        runs = runs._replace(spans=runs.spans.union(changed_names))
         changed_rows = self._names.changed_rows()
         sides_of_changes = (Name(*parts) for _, *sides in changed_rows for parts in (sides[:2], sides[2:4]) if parts[1])
         self.moved = {*(span.name for span in changed_names), *sides_of_changes}
@@ -210,6 +212,15 @@ class SilverBatch:
             )
             spans |= {span._replace(name=name) for span in changed_columns for name in self.naming.names_of(span.name)}
         return RunSelection(spans, users)
+
+    def _parts_at_new_locations(self, changed_names: Set[Span]) -> Set[Span]:
+        """Return the names of partitioned datasets at all locations of the names that changed their meaning.
+
+        The events with these names show parts of the datasets at the new locations, too (rule 6.7).
+        """
+        locations = self.naming.locations_of_same_names(span.name for span in changed_names)
+        every = self.naming.names_at_all_locations(locations) if locations else set()
+        return {Span(name) for name in every & self.partitioned_names}
 
     def _keys(self, runs: RunSelection) -> DataFrame | None:
         """Return the keys (`run_key`) of the selected runs, or None if the selection has neither spans nor keys."""

@@ -91,7 +91,7 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
         with _cpu() as one:
             asked = Subject(NAMESPACE, table, column)
             found = reach_answer(
-                live, rules, asked, live.counted(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
+                live, rules, asked, live.counted_edges(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
             )
             msgspec.json.encode(found)
         if found.truncated:  # few reach fewer than 1,000

@@ -24,7 +24,7 @@ from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import definitions
-from headwater.questions.health_lists import health_of_dataset, health_of_graph, health_of_job, unhealthy_list
+from headwater.questions.health_lists import health_of_dataset, health_of_graph, health_of_job, list_health_problems
 from headwater.questions.subjects import Subject
 
 _WRITES, _DAY, _MINUTE, _START, _LATE = 12, 86_400, 60, 1_780_000_000, 50
@@ -65,8 +65,8 @@ def _lists(views: ViewOpener, now_us: int, when: str) -> None:
         page = {**asked, "limit": "100"}
         first = _cost(f"{question.path} {when}", partial(question.ask, sources, page))
         _cost("  page 2", partial(question.ask, sources, {**page, "cursor": first.next}))
-    _cost(f"all that is not well {when}", lambda: unhealthy_list(views, now_us, None, 1_000))
-    _cost("  again", lambda: unhealthy_list(views, now_us, None, 1_000))
+    _cost(f"all that is not well {when}", lambda: list_health_problems(views, now_us, None, 1_000))
+    _cost("  again", lambda: list_health_problems(views, now_us, None, 1_000))
 
 
 def _cost(what: str, ask: Callable[[], Any]) -> Any:

@@ -60,7 +60,7 @@ def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[
             parse(there, events(jobs, runs))
         open_views = open_view_opener(settings, there)
         with open_views.open_view(AsOf()) as here:
-            here.snapshot.tags()
+            here.snapshot.current_tags()
         found = [figure for question, asked in ASKED for figure in _asked(open_views, question, asked)]
         open_views.close()
         return found

@@ -16,7 +16,7 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.stream import CORES, timed
 from headwater.lake.bronze_tables import Bronze
-from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.source_kinds import StorageSource, ingest_source
 from headwater.spark.session import local_session
 
 EVENTS = 100_000
@@ -35,7 +35,7 @@ def run(events: int = EVENTS) -> list[Figure]:
             Bronze(f"{name}/{place}-lake/bronze").create("parser/local", "bench")
 
         def ingest(place: str) -> None:
-            ingest_source(spark, f"{name}/{place}-lake", Landing(str(folder / place), "bench"), print)
+            ingest_source(spark, f"{name}/{place}-lake", StorageSource(str(folder / place), "bench"), print)
 
         ingest("warm")
         less_mb = _python_mb(lambda: ingest("less")), _heap_mb(spark)

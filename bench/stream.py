@@ -20,8 +20,7 @@ from headwater.intake.event_log.kafka_log import KafkaLog
 from headwater.intake.event_log.kafka_reader import KafkaReaders
 from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
-from headwater.spark.log_ingest.topic_stream import TopicStream
-from headwater.spark.log_ingest.topic_stream import run as run_stream
+from headwater.spark.log_ingest.topic_stream import TopicStream, run_stream
 from headwater.spark.session import local_session
 from tests.support.servers.kafka_broker import running_broker
 

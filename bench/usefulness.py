@@ -69,10 +69,10 @@ def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
         received_us = parse_time(json.loads(line).get("eventTime", ""))[0] or 0
         facts.append(reader.read_event(f"{number:032x}", received_us, line))
     snapshot = FactSnapshot(facts, contents, partial(apply_masking_rules, rules), rules)
-    counted = snapshot.counted_with_earlier(Window())
+    counted = snapshot.counted_edges_with_earlier(Window())
     return {
         (dataset.name, each.key): (each.verdict, each.reason)
-        for dataset in snapshot.own_names()
+        for dataset in snapshot.current_names()
         if not dataset.name.startswith(_SESSION)
         for each in dataset_verdicts(snapshot, rules, counted, dataset)
     }

@@ -26,7 +26,7 @@ from headwater.intake.files.sources.source_registry import open_file_source
 from headwater.intake.files.taken_ledger import IngestLedger
 from headwater.intake.receiver import Request
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
-from headwater.operations.runtime.azure_files import LedgerCopy
+from headwater.operations.runtime.azure_files import IngestedFilesLedgerCopy
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.event_log import import_log_packages, open_log
 from headwater.operations.runtime.storage import claim_limit, open_bronze, open_claims, resolve_secrets
@@ -70,7 +70,7 @@ class FileIngest:
         self._budget_s = budget_s
         self._folder = prepare_folder(settings)
         self._claims = open_claims(settings)
-        self._copy = LedgerCopy(settings, self._folder)
+        self._copy = IngestedFilesLedgerCopy(settings, self._folder)
         self._sources: list[FileSource] | None = None
         self._readers, self._bronze = open_readers(settings, self._folder), open_bronze(settings)
         import_log_packages(settings)

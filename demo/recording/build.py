@@ -19,7 +19,7 @@ from demo.recording.record import CAPTURED
 from headwater.governance.declarations.declaration import resolve_declaration
 from headwater.governance.declarations.events import events_to_declare
 from headwater.governance.declarations.file import read_declaration_file
-from headwater.operations.demo.recording import EVENTS, shifted
+from headwater.operations.demo.recording import EVENTS, shift_times
 from tools.locked_environment import ROOT
 
 END = datetime(2026, 1, 15, 9, tzinfo=UTC)
@@ -83,7 +83,7 @@ def execution(capture: str, end: datetime, chance: random.Random) -> list[str]:
     """Return the events of a captured execution so that its last event is at `end`, with ids of its own."""
     lines = (CAPTURED / f"{capture}.ndjson").read_text().splitlines()
     last = max(datetime.fromisoformat(json.loads(line)["eventTime"]) for line in lines)
-    text = "\n".join(shifted(line, end - last) for line in lines)
+    text = "\n".join(shift_times(line, end - last) for line in lines)
     for pattern in (_RUN_ID, _INVOCATION):
         for old in sorted(set(pattern.findall(text))):
             text = text.replace(old, str(uuid.UUID(int=chance.getrandbits(128), version=4)))

@@ -92,7 +92,7 @@ class ReadApi:
         self._sources = sources
         self._lake_lock = threading.Lock()
 
-    def app(self) -> Starlette:
+    def build_app(self) -> Starlette:
         """Build the ASGI application."""
         served = [*map(self._http_route, self.routes())]
         served += ApiDocs(self._sources.access, lambda: [*self.routes(), *installed_routes().parts.values()]).routes()

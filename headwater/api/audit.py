@@ -68,7 +68,7 @@ def _missing_ranges(
     return [
         Gap(epoch.epoch, epoch.partition, *ends)
         for reader, epoch in zip(readers, epochs, strict=True)
-        for ends in reader.missing(epoch, passed[epoch.partition], bronze.acknowledged_sequence(epoch))
+        for ends in reader.missing_ranges(epoch, passed[epoch.partition], bronze.acknowledged_sequence(epoch))
     ]
 
 

@@ -14,7 +14,7 @@ from headwater.common.errors import Behind, HeadwaterError, NotBuilt, NotConfigu
 from headwater.events.position import Source
 from headwater.events.times import iso_time
 from headwater.index.home import IndexHome
-from headwater.index.reading.status import building_progress, served_progress, served_set_aside_events
+from headwater.index.reading.status import published_progress, published_set_aside_events, unpublished_progress
 from headwater.index.stored.progress import SetAsideEvent
 from headwater.intake.event_log import LogReader, Readers, call_all_readers
 from headwater.lake.bronze_follower import count_unprocessed, oldest_ahead_us
@@ -94,7 +94,7 @@ class FreshnessMeter:
         with self._lock:
             found = self._readers()
             in_log = _oldest_waiting_us(found, self._bronze.watermarks([reader.source for reader in found]))
-            in_bronze = count_unprocessed(self._bronze, served_progress(self._home))[1]
+            in_bronze = count_unprocessed(self._bronze, published_progress(self._home))[1]
         return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
 
     def freshness_answer(self) -> Freshness:
@@ -111,7 +111,7 @@ class FreshnessMeter:
 
     def set_aside_events(self, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
         """Return the events received since `since_us` (us, UTC) that the index could not process, with their log."""
-        return served_set_aside_events(self._home, since_us)
+        return published_set_aside_events(self._home, since_us)
 
     def ask_or_report_delay(self, ask: Callable[[], T], not_known_error: type[HeadwaterError] = NotKnown) -> T:
         """Call `ask` and return its answer.
@@ -138,7 +138,7 @@ class FreshnessMeter:
         with self._lock:
             now = time.monotonic()
             if now >= self._build_measured + _MEASURE_INTERVAL_S and self._bronze.exists():
-                oldest_us = count_unprocessed(self._bronze, building_progress(self._home))[1]
+                oldest_us = count_unprocessed(self._bronze, unpublished_progress(self._home))[1]
                 self._build_measured, self._unbuilt_s = now, max(_MIN_AGE_S, _oldest_age_s(oldest_us))
         if not self._unbuilt_s:
             return error
@@ -154,7 +154,7 @@ class FreshnessMeter:
         passed = self._bronze.watermarks([reader.source for reader in found])
         log_s = _oldest_age_s(*_oldest_waiting_us(found, passed))
         in_log = sum(call_all_readers(found, lambda reader: reader.pending(passed[reader.source]))) if log_s else 0
-        in_bronze, oldest_us = count_unprocessed(self._bronze, served_progress(self._home))
+        in_bronze, oldest_us = count_unprocessed(self._bronze, published_progress(self._home))
         return WaitingEvents(log_s, _oldest_age_s(oldest_us), in_log, in_bronze)
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:

@@ -14,7 +14,7 @@ from headwater.auth.access import NOBODY, Caller, Role
 from headwater.auth.authentication import Authenticator
 from headwater.common.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
 from headwater.common.json_headers import ANSWER_HEADERS
-from headwater.common.storage_faults import explain, is_transient
+from headwater.common.storage_faults import explain_storage_error, is_transient
 from headwater.lake.admin_log import Actor, Outcome
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def error_body(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
 def unexpected_error(error: Exception) -> tuple[int, str, str]:
     """Return status, message and fix for an unexpected error: 503 for transient disk errors, 500 otherwise."""
     if is_transient(error):
-        return 503, f"The disk does not answer: {explain(error, 'data')}", "Ask again in a moment."
+        return 503, f"The disk does not answer: {explain_storage_error(error, 'data')}", "Ask again in a moment."
     return 500, *log_fault(error)
 
 

@@ -69,7 +69,7 @@ class Authenticator:
         Checks `Authorization: Bearer`, `x-functions-key`, `?code=` and the session cookie, in this order. A session
         needs CSRF_HEADER for methods other than GET and HEAD. headers: names in lower case.
         """
-        if self.file is not None and self.file.take_reload_turn():
+        if self.file is not None and self.file.should_reload_now():
             self.file.reload()  # reload is usually one stat call; a thread would cost a hundred times as much
         if self.is_open:
             return ANYONE

@@ -64,7 +64,7 @@ class KeyFile:
         self.used: dict[str, float] = {}
         self.exists = False
 
-    def take_reload_turn(self) -> bool:
+    def should_reload_now(self) -> bool:
         """Return whether to reload the file now. Returns True once per interval."""
         now = time.monotonic()
         if now < self._next_reload:

@@ -8,9 +8,9 @@ import typer
 
 from headwater.api import identity_routes
 from headwater.cli.answer_source import DataFolder
-from headwater.cli.options import Data, Json, example
-from headwater.cli.printing import listed, paired, pairs, show, table
-from headwater.cli.question_commands import command
+from headwater.cli.options import Data, Json, example_text
+from headwater.cli.printing import list_printer, list_table, pairs_printer, pairs_table, print_value
+from headwater.cli.question_commands import add_command
 from headwater.common.errors import WrongSetting
 from headwater.operations.settings import load_settings
 
@@ -20,7 +20,7 @@ _FORGET_EXAMPLE = ("forget", "--namespace", "s3://lake", "--dataset", "landing/c
 _KEY_COLUMNS = ("id", "name", "owner", "roles", "namespaces", "made", "expires", "last_used", "kept")
 
 
-@app.command(epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
+@app.command(epilog=example_text("headwater", "backup", "/mnt/backups/2026-11-23"))
 def backup(
     dest: Annotated[Path, typer.Argument(help="New folder, preferably on another disk.")],
     data: Data = None,
@@ -30,10 +30,10 @@ def backup(
     from headwater.operations.backup import back_up
 
     found = back_up(load_settings({"data": data})[0], dest)
-    show(found, as_json, lambda: pairs("Backup", found))
+    print_value(found, as_json, lambda: pairs_table("Backup", found))
 
 
-@app.command(epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
+@app.command(epilog=example_text("headwater", "restore", "/mnt/backups/2026-11-23"))
 def restore(
     src: Annotated[Path, typer.Argument(help="Folder of the backup.")],
     data: Data = None,
@@ -43,10 +43,10 @@ def restore(
     from headwater.operations.restore import restore_backup as run
 
     found = run(load_settings({"data": data})[0], src)
-    show(found, as_json, lambda: pairs("Restored", found))
+    print_value(found, as_json, lambda: pairs_table("Restored", found))
 
 
-@app.command(epilog=example("headwater", *_FORGET_EXAMPLE))
+@app.command(epilog=example_text("headwater", *_FORGET_EXAMPLE))
 def forget(
     dataset: Annotated[str | None, typer.Option(help="Name of a dataset; requires --namespace.")] = None,
     namespace: Annotated[
@@ -82,7 +82,9 @@ def forget(
         wanted = TextTarget("run" if run else "text", run or text or "")
     request = ForgetRequest(settings, wanted)
     found = request.dry_run() if dry_run else request.forget(stopped=stopped)
-    show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _forget_summary(found)))
+    print_value(
+        found, as_json, lambda: pairs_table("Would be forgotten" if dry_run else "Forgotten", _forget_summary(found))
+    )
     sys.exit(1 if found.get("proof", {}).get("found") else 0)
 
 
@@ -105,7 +107,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     folder = DataFolder(data)
     found = log_state(folder.log_readers(), folder.bronze)
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
-    show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
+    print_value(found, as_json, lambda: list_table(f"Event log {found['incarnation']}", found, columns))
 
 
 @log_app.command("new-epoch")
@@ -124,7 +126,7 @@ def log_new_epoch(
     from headwater.operations.local.log_epochs import begin_epoch
 
     found = begin_epoch(load_settings({"data": data})[0], ROUTES[route])
-    show(found, as_json, lambda: pairs("New epoch", found))
+    print_value(found, as_json, lambda: pairs_table("New epoch", found))
 
 
 keys_app = typer.Typer(
@@ -132,7 +134,9 @@ keys_app = typer.Typer(
 )
 
 
-command(keys_app, identity_routes.add_key, paired("Save `key` now: it cannot be shown again"))
-command(keys_app, identity_routes.keys, listed("Keys", _KEY_COLUMNS))
-command(keys_app, identity_routes.revoke_key, listed("Revoked", _KEY_COLUMNS))
-command(keys_app, identity_routes.assign_key, listed("Assigned", (*_KEY_COLUMNS, "owner_issuer", "owner_subject")))
+add_command(keys_app, identity_routes.add_key, pairs_printer("Save `key` now: it cannot be shown again"))
+add_command(keys_app, identity_routes.keys, list_printer("Keys", _KEY_COLUMNS))
+add_command(keys_app, identity_routes.revoke_key, list_printer("Revoked", _KEY_COLUMNS))
+add_command(
+    keys_app, identity_routes.assign_key, list_printer("Assigned", (*_KEY_COLUMNS, "owner_issuer", "owner_subject"))
+)

@@ -53,13 +53,13 @@ def selected_server(server: str | None, data: Path | None) -> str | None:
     return None if data else configured_server(server)
 
 
-def print_answer(source: AnswerSource, question: Question, found: Any, printed: Callable[[Any], None]) -> None:
+def print_answer(source: AnswerSource, question: Question, found: Any, print_found: Callable[[Any], None]) -> None:
     """Print an answer. Raises WrongSetting if a server of another version sends an answer with other members.
 
-    printed: prints the answer `found`.
+    print_found: prints the answer `found`.
     """
     try:
-        printed(found)
+        print_found(found)
     except (LookupError, TypeError, AttributeError) as error:
         if not isinstance(source, ServerClient):
             raise

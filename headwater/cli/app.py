@@ -30,9 +30,9 @@ from headwater.cli import (
 from headwater.cli.answer_source import open_answer_source, selected_server
 from headwater.cli.base_app import COMPLETE, NAME, base_app
 from headwater.cli.errors import warn
-from headwater.cli.options import Data, Json, Key, RunningServer, Server, add_table_options, example
-from headwater.cli.printing import show, table
-from headwater.cli.question_commands import AllCommands, option, other_commands
+from headwater.cli.options import Data, Json, Key, RunningServer, Server, add_table_options, example_text
+from headwater.cli.printing import list_table, print_value
+from headwater.cli.question_commands import AllCommands, add_remaining_commands, parameter_option
 from headwater.cli.server_client import server_or_local
 from headwater.common.errors import HeadwaterError
 from headwater.common.extras import require_extra
@@ -69,14 +69,14 @@ app.add_typer(
 )
 
 
-@app.command(epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
+@app.command(epilog=example_text("headwater", "names", "s3a://lake", "/silver/customers/"))
 def names(
     namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as the producer sent it.")],
     name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
-    at: Annotated[str | None, option(definitions.names, "at")] = None,
+    at: Annotated[str | None, parameter_option(definitions.names, "at")] = None,
     job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
-    producer: Annotated[str | None, option(definitions.names, "producer")] = None,
-    job_namespace: Annotated[str | None, option(definitions.names, "job_namespace")] = None,
+    producer: Annotated[str | None, parameter_option(definitions.names, "producer")] = None,
+    job_namespace: Annotated[str | None, parameter_option(definitions.names, "job_namespace")] = None,
     server: Server = None,
     key: Key = None,
     data: Data = None,
@@ -94,7 +94,7 @@ def names(
             found = source.ask(definitions.names, asked)
             problems = source.ask(definitions.rules, {})["problems"]
     else:
-        files = open_rules(_load({"data": data}))
+        files = open_rules(_load_settings({"data": data}))
         at_us = parse_as(At, "at", at)
         rules = files.current_rules().names
         if job:
@@ -107,7 +107,7 @@ def names(
         problems = files.problems
     for problem in problems:
         warn(problem)
-    show({**found, "problems": problems}, as_json, lambda: table("Names", found, _STEP))
+    print_value({**found, "problems": problems}, as_json, lambda: list_table("Names", found, _STEP))
 
 
 def _open_binding_lookup(data: Path | None) -> Any:
@@ -116,7 +116,7 @@ def _open_binding_lookup(data: Path | None) -> Any:
     from headwater.operations.runtime.index import open_view_opener
     from headwater.questions.names import no_bindings
 
-    settings = _load({"data": data})
+    settings = _load_settings({"data": data})
     try:
         return open_view_opener(settings, require_data_folder(settings)).resolution_steps
     except HeadwaterError:
@@ -124,10 +124,10 @@ def _open_binding_lookup(data: Path | None) -> Any:
 
 
 _STEP = ("rule", "namespace", "name", "why")
-other_commands(app, routes.ROUTES)
+add_remaining_commands(app, routes.ROUTES)
 
 
-@app.command(epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
+@app.command(epilog=example_text("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
 def mcp(
     server: RunningServer = None,
     key: Key = None,
@@ -138,7 +138,7 @@ def mcp(
     serve(server_or_local(server), key)
 
 
-@app.command(epilog=example("headwater", "completion", "bash"))
+@app.command(epilog=example_text("headwater", "completion", "bash"))
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
 ) -> None:
@@ -146,7 +146,7 @@ def completion(
     sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
 
 
-def _load(overrides: dict[str, Any]) -> Settings:
+def _load_settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
 
 

@@ -10,8 +10,8 @@ from typer.core import TyperGroup
 from headwater.cli.demo import demo
 from headwater.cli.errors import warn
 from headwater.cli.help_panels import help_order, panel_of
-from headwater.cli.options import Data, Json, example, one_of
-from headwater.cli.printing import show, table
+from headwater.cli.options import Data, Json, choices_placeholder, example_text
+from headwater.cli.printing import list_table, print_value
 from headwater.common.durations import parse_duration_s
 from headwater.operations.settings import Station, load_settings
 
@@ -39,10 +39,10 @@ def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
         rich_markup_mode="markdown",
         epilog="Example: `headwater impact silver/customers email --server http://127.0.0.1:5000`",
     )
-    app.callback()(_options)
-    app.command("up", epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000"))(up)
-    app.command("demo", epilog=example(NAME, "demo"))(demo)
-    app.command("check", epilog=example(NAME, "check"))(check)
+    app.callback()(_app_options)
+    app.command("up", epilog=example_text(NAME, "up", "--data", "./headwater-data", "--port", "5000"))(up)
+    app.command("demo", epilog=example_text(NAME, "demo"))(demo)
+    app.command("check", epilog=example_text(NAME, "check"))(check)
     return app
 
 
@@ -57,7 +57,7 @@ Version = Annotated[
 ]
 
 
-def _options(version: Version = False) -> None:
+def _app_options(version: Version = False) -> None:
     pass
 
 
@@ -68,7 +68,9 @@ def up(
     tick: Annotated[str | None, typer.Option(help="Minimum time between two commits, such as 1s or 250ms.")] = None,
     station: Annotated[
         list[str] | None,
-        typer.Option(help="Run only this station; repeatable. Default: all.", metavar=one_of(get_args(Station))),
+        typer.Option(
+            help="Run only this station; repeatable. Default: all.", metavar=choices_placeholder(get_args(Station))
+        ),
     ] = None,
 ) -> None:
     """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""
@@ -92,6 +94,8 @@ def check(data: Data = None, as_json: Json = False) -> None:
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")
     items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
-    show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
+    print_value(
+        {"items": items}, as_json, lambda: list_table("Settings", {"items": items}, ("setting", "value", "from"))
+    )
     for problem in (*LOGS.installed().problems, *TARGETS.installed().problems):
         warn(problem)

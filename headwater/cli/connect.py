@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from headwater.cli.options import Json, deprecated_option, example
-from headwater.cli.printing import show
+from headwater.cli.options import Json, deprecated_option, example_text
+from headwater.cli.printing import print_value
 from headwater.cli.server_client import configured_server
 from headwater.questions import definitions
 from headwater.questions import parameters as p
@@ -20,7 +20,8 @@ _DEFAULT = next(each.default for each in definitions.connect.parameters)
 
 
 @app.command(
-    help=definitions.connect.description, epilog=example("headwater", "connect", "--server", "https://h.example.org")
+    help=definitions.connect.description,
+    epilog=example_text("headwater", "connect", "--server", "https://h.example.org"),
 )
 def connect(
     server: Annotated[
@@ -39,7 +40,7 @@ def connect(
     """Print the configuration as text to copy; the question describes the command in its help."""
     found = to_builtins(producer_setups(parse_as(p.Address, "server", url or configured_server(server)) or _DEFAULT))
     if as_json:
-        show(found, True, lambda: None)
+        print_value(found, True, lambda: None)
         return
     for each in found["items"]:
         sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")

@@ -12,10 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from headwater.cli.answer_source import open_answer_source
-from headwater.cli.options import Data, Json, Key, Server, example
-from headwater.cli.printing import CSV, show, table
-from headwater.cli.question_commands import option
-from headwater.cli.text_format import escape
+from headwater.cli.options import Data, Json, Key, Server, example_text
+from headwater.cli.printing import CSV, list_table, print_value
+from headwater.cli.question_commands import parameter_option
+from headwater.cli.text_format import escape_unprintable
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.governance.contracts.breaks import Break
 from headwater.governance.contracts.changes import contract_changes, next_version
@@ -60,10 +60,10 @@ _BROKEN = ("file", "kind", "dataset", "column", "message", "run", "since", "job"
 _CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
 
 
-@app.command(_MAKE, epilog=example("headwater", "contract", "silver/customers", "--out", "customers.yml"))
+@app.command(_MAKE, epilog=example_text("headwater", "contract", "silver/customers", "--out", "customers.yml"))
 def make(
     dataset: Annotated[str, typer.Argument(help="Name of the dataset, an alias, or a unique end of its name.")],
-    namespace: Annotated[str | None, option(contract, "namespace")] = None,
+    namespace: Annotated[str | None, parameter_option(contract, "namespace")] = None,
     against: Against = "now",
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write. If it exists, its version is incremented.")
@@ -84,7 +84,7 @@ def make(
     write_file(out, to_yaml(document))
 
 
-@app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
+@app.command(epilog=example_text("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
 def check(
     files: Annotated[list[Path], typer.Argument(help="Contracts, or folders with contracts and policies.yml.")],
     against: Against = "now",
@@ -115,7 +115,7 @@ def check(
     sys.exit(1 if any(each.broken_promises(strict=strict) for each in checked) else 0)
 
 
-@app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
+@app.command(epilog=example_text("headwater", "contract", "diff", "old.yml", "new.yml"))
 def diff(
     before: Annotated[Path, typer.Argument(help="Old contract.")],
     after: Annotated[Path, typer.Argument(help="New contract.")],
@@ -128,7 +128,9 @@ def diff(
     ]  # fmt: skip
     breaking = sum(each.change.is_breaking for each in changes)
     title = f"{breaking} breaking changes, {len(changes) - breaking} others"
-    show({"breaking": bool(breaking), "items": items}, as_json, lambda: table(title, {"items": items}, _CHANGED))
+    print_value(
+        {"breaking": bool(breaking), "items": items}, as_json, lambda: list_table(title, {"items": items}, _CHANGED)
+    )
     sys.exit(1 if breaking else 0)
 
 
@@ -157,13 +159,15 @@ def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
     items = [{"file": each.path, **_break_item(found)} for each in checked for found in each.breaks]
     promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
     if as_json:
-        show({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
+        print_value({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
         return
     if CSV.get():
-        show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
+        print_value({"items": items}, False, lambda: list_table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
-        sys.stdout.write("".join(f"{escape(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks))
+        sys.stdout.write(
+            "".join(f"{escape_unprintable(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks)
+        )
     more = f", {warnings} warnings" if warnings else ""
     sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
 

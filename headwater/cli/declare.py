@@ -13,8 +13,8 @@ import typer
 from headwater.api import routes
 from headwater.cli.answer_source import AnswerSource, open_answer_source, selected_server
 from headwater.cli.errors import warn
-from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, example
-from headwater.cli.printing import show, table
+from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, example_text
+from headwater.cli.printing import list_table, print_value
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.server_address import LOCAL
 from headwater.operations.settings import load_settings
@@ -33,7 +33,7 @@ _POLL_INTERVAL_S = 0.2
 _COLUMNS = ("declaration", "did", "jobs", "datasets", "collection", "since")
 
 
-@app.command(epilog=example("headwater", "declare", "lineage/crm.yml"))
+@app.command(epilog=example_text("headwater", "declare", "lineage/crm.yml"))
 def declare(
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE|FOLDER...", help="Declaration files, or folders of them.")
@@ -228,5 +228,5 @@ def _declaration_row(each: "ActiveDeclaration", did: str) -> dict[str, Any]:
 
 def _print_rows(title: str, rows: list[dict[str, Any]], as_json: bool, **more: Any) -> None:
     found = {**more, "items": rows, "totalCount": len(rows), "truncated": False}
-    show(found, as_json, lambda: table(title, found, _COLUMNS))
+    print_value(found, as_json, lambda: list_table(title, found, _COLUMNS))
     sys.exit(0)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from headwater.cli.printing import ITSELF, show, table
+from headwater.cli.printing import ITSELF, list_table, print_value
 from headwater.common.errors import HeadwaterError
 
 if TYPE_CHECKING:
     from headwater.cli.server_client import ServerClient
 
 
-class Shown(NamedTuple):
+class DemoQuestion(NamedTuple):
     """A question of the demo: the command that asks it, and the columns of its answer that the demo prints."""
 
     title: str
@@ -34,25 +34,27 @@ class Shown(NamedTuple):
 
 
 QUESTIONS = (
-    Shown(
+    DemoQuestion(
         "Upstream: the columns that the metric gold.revenue#revenue comes from",
         "upstream gold.revenue revenue",
         {"dataset": "gold.revenue", "column": "revenue"},
         ("distance", ITSELF, "via.transformation"),
     ),
-    Shown(
+    DemoQuestion(
         "Personal data: where the e-mail address is readable",
         "surface landing/customers email",
         {"dataset": "landing/customers", "column": "email"},
         ("exposure", ITSELF, "how"),
     ),
-    Shown(
+    DemoQuestion(
         "Unused: the columns of silver/orders that can be dropped",
         "unused silver/orders",
         {"dataset": "silver/orders"},
         ("verdict", ITSELF, "reason"),
     ),
-    Shown("Incidents: what failed last night, and what is late", "health", {}, ("status", "kind", "name", "reason")),
+    DemoQuestion(
+        "Incidents: what failed last night, and what is late", "health", {}, ("status", "kind", "name", "reason")
+    ),
 )
 
 _HEADERS = {ITSELF: "column", "distance": "steps", "via.transformation": "how"}
@@ -75,17 +77,19 @@ def demo(
     from headwater.operations.demo.replay import demo_settings, prepare_demo
     from headwater.operations.local.up import run_headwater
 
-    with _folder(data) as folder:
+    with _data_folder(data) as folder:
         end = prepare_demo(folder)
-        prepared = ThreadPoolExecutor(1).submit(_prepare, end)  # runs while the server starts
+        prepared = ThreadPoolExecutor(1).submit(_load_recording, end)  # runs while the server starts
         settings = demo_settings(folder, _PORT if port is None and _is_free(_PORT) else port or 0, end)
         open_page = browser and not leave and _is_interactive()
-        status = run_headwater(settings, lambda url: _session(folder, url, end, prepared, started, open_page, leave))
+        status = run_headwater(
+            settings, lambda url: _run_session(folder, url, end, prepared, started, open_page, leave)
+        )
     sys.exit(status)
 
 
 @contextmanager
-def _folder(data: Path | None) -> Iterator[Path]:
+def _data_folder(data: Path | None) -> Iterator[Path]:
     """Yield the folder for the data. If `data` is None, the folder is temporary and is deleted at the end."""
     if data:
         yield data.expanduser().resolve()
@@ -97,7 +101,7 @@ def _folder(data: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(end: datetime) -> list[bytes]:
+def _load_recording(end: datetime) -> list[bytes]:
     """Read the recording and import the commands that ask questions."""
     from headwater.operations.demo.recording import recording_until
 
@@ -106,49 +110,49 @@ def _prepare(end: datetime) -> list[bytes]:
     return [line.encode() for line in lines]
 
 
-def _session(
+def _run_session(
     folder: Path, url: str, end: datetime, prepared: "Future[list[bytes]]", started: float, open_page: bool, leave: bool
 ) -> int | None:
     """Send the recording, answer the questions and open the dashboard. Returns the exit status if the demo ends."""
     from headwater.cli.server_client import ServerClient
 
-    _say(f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
+    _print_line(f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
     try:
         with closing(ServerClient(url, None)) as client:
-            _send(folder, url, end, prepared.result(), client)
+            _send_recording(folder, url, end, prepared.result(), client)
             for number, question in enumerate(QUESTIONS):
-                answer = _answer(client, question)
+                answer = _answer_items(client, question)
                 if not number:
-                    _say(f"First answer {monotonic() - started:.1f} s after the start.")
-                _show(question, answer, url)
+                    _print_line(f"First answer {monotonic() - started:.1f} s after the start.")
+                _print_question(question, answer, url)
     except HeadwaterError as error:
-        _say(f"headwater: {error}")
+        _print_line(f"headwater: {error}")
         return 3
     if leave:
         return 0
-    _say(_next_steps(url, end))
+    _print_line(_next_steps(url, end))
     if open_page:
         with suppress(webbrowser.Error):
             webbrowser.open(url)
     return None
 
 
-def _send(folder: Path, url: str, end: datetime, events: list[bytes], client: "ServerClient") -> None:
+def _send_recording(folder: Path, url: str, end: datetime, events: list[bytes], client: "ServerClient") -> None:
     from headwater.api import routes
-    from headwater.operations.demo.replay import is_sent, send_recording, wait_until_answered
+    from headwater.operations.demo.replay import has_sent_all_events, send_recording, wait_until_answered
 
-    if is_sent(folder):
-        _say(f"This folder already has the recorded events; the last one is at {end:%Y-%m-%d %H:%M} UTC.")
+    if has_sent_all_events(folder):
+        _print_line(f"This folder already has the recorded events; the last one is at {end:%Y-%m-%d %H:%M} UTC.")
     else:
         send_recording(folder, url, end, events)
-        _say(
+        _print_line(
             f"Sent {len(events)} recorded events of a shop: Spark notebooks fill bronze and silver, dbt fills gold.\n"
             f"All times were moved together, so that the last event is now ({end:%Y-%m-%d %H:%M} UTC)."
         )
     wait_until_answered(lambda: int(client.ask(routes.freshness, {})["events"]))
 
 
-def _answer(client: "ServerClient", question: Shown) -> dict[str, Any]:
+def _answer_items(client: "ServerClient", question: DemoQuestion) -> dict[str, Any]:
     """Return the items of an answer."""
     from headwater.questions import definitions
 
@@ -156,11 +160,11 @@ def _answer(client: "ServerClient", question: Shown) -> dict[str, Any]:
     return {"items": found["columns"] if "columns" in found else found["items"]}
 
 
-def _show(question: Shown, answer: dict[str, Any], url: str) -> None:
+def _print_question(question: DemoQuestion, answer: dict[str, Any], url: str) -> None:
     """Print an answer, and the command that prints all of its members."""
-    _say("")
-    show(answer, False, lambda: table(question.title, answer, question.columns, _HEADERS))
-    _say(f"More: headwater {question.command} --server {url}")
+    _print_line("")
+    print_value(answer, False, lambda: list_table(question.title, answer, question.columns, _HEADERS))
+    _print_line(f"More: headwater {question.command} --server {url}")
 
 
 def _next_steps(url: str, end: datetime) -> str:
@@ -190,7 +194,7 @@ def _is_interactive() -> bool:
     return sys.stdout.isatty() and has_display
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     """Print a line. Ignores a closed pipe."""
     with suppress(OSError):
         sys.stdout.write(line + "\n")

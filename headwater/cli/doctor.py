@@ -12,10 +12,10 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import DataFolder, selected_server
-from headwater.cli.options import Data, Json, Key, Server, example
-from headwater.cli.printing import CSV, show, table
+from headwater.cli.options import Data, Json, Key, Server, example_text
+from headwater.cli.printing import CSV, list_table, print_value
 from headwater.cli.server_client import ServerClient
-from headwater.cli.text_format import escape
+from headwater.cli.text_format import escape_unprintable
 from headwater.common.durations import parse_duration_s
 from headwater.common.errors import HeadwaterError, WrongSetting
 from headwater.common.server_address import LOCAL
@@ -30,7 +30,7 @@ app = typer.Typer()
 _TIMEOUT_S = 30.0
 
 
-@app.command(epilog=example("headwater", "doctor", "--server", "http://127.0.0.1:5000"))
+@app.command(epilog=example_text("headwater", "doctor", "--server", "http://127.0.0.1:5000"))
 def doctor(
     window: Annotated[
         str, typer.Option(help="Report rejected events and refused requests of this period up to now.")
@@ -76,7 +76,7 @@ def _select_checks(
     since_us: start of the period of the report (us, UTC). is_chosen: whether the user named the server.
     """
     from headwater.operations.diagnosis.finding import Check, error_finding
-    from headwater.operations.diagnosis.machine import EMPTY, folder_checks, has_data, stopped_checks
+    from headwater.operations.diagnosis.machine import EMPTY, checks_without_server, folder_checks, has_data
     from headwater.operations.diagnosis.service import event_checks, server_checks
 
     has_folder = settings is not None and has_data(settings)
@@ -97,7 +97,7 @@ def _select_checks(
         yield from event_checks(f"--server {client.url}", since_us, client.ask)
     elif settings and has_folder:
         folder = DataFolder(data)
-        yield from stopped_checks(settings)
+        yield from checks_without_server(settings)
         yield from event_checks(f"--data {data_folder_path(settings)}", since_us, folder.ask)
     else:
         yield EMPTY
@@ -114,15 +114,17 @@ def _serves_folder(client: ServerClient, settings: Settings) -> bool:
 
 
 def _print_report(checks: Sequence[str], findings: "Sequence[Finding]", as_json: bool) -> None:
-    from headwater.operations.diagnosis.finding import counted
+    from headwater.operations.diagnosis.finding import count_with_noun
 
     problems = sum(each.level == "problem" for each in findings)
     items = [each._asdict() for each in findings]
     found = {"checks": checks, "items": items, "totalCount": len(items), "truncated": False}
     if as_json or CSV.get():
-        show(found, as_json, lambda: table("Findings", found, ("level", "check", "message", "remedy")))
+        print_value(found, as_json, lambda: list_table("Findings", found, ("level", "check", "message", "remedy")))
     else:
         lines = [f"{each.level}: {each.check}: {each.message} {each.remedy}" for each in findings]
-        counts = f"{counted(problems, 'problem')}, {counted(len(findings) - problems, 'warning')}."
-        sys.stdout.write("".join(f"{escape(line)}\n" for line in (*lines, f"{len(checks)} checks: {counts}")))
+        counts = f"{count_with_noun(problems, 'problem')}, {count_with_noun(len(findings) - problems, 'warning')}."
+        sys.stdout.write(
+            "".join(f"{escape_unprintable(line)}\n" for line in (*lines, f"{len(checks)} checks: {counts}"))
+        )
     sys.exit(1 if problems else 0)

@@ -8,13 +8,17 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from headwater.cli.text_format import escape
+from headwater.cli.text_format import escape_unprintable
 from headwater.common.errors import Behind, GiveUp, HeadwaterError, InvalidEvent, NotKnown, ServerRefusal, WrongQuestion
 
 
 def print_failure(error: Exception, as_json: bool) -> None:
     """Print an expected error on standard error, in one line."""
-    text = json.dumps(_error_members(error), ensure_ascii=False) if as_json else f"headwater: {escape(str(error))}"
+    text = (
+        json.dumps(_error_members(error), ensure_ascii=False)
+        if as_json
+        else f"headwater: {escape_unprintable(str(error))}"
+    )
     sys.stderr.write(f"{text}\n")
 
 
@@ -30,13 +34,13 @@ def print_fault(error: Exception, as_json: bool) -> None:
     what = f"The command failed because of a bug in Headwater, reference {reference}."
     fix = f"Running it again does not help. Report the bug with its traceback, which is in {file}."
     body = {"error": what, "field": None, "fix": fix}
-    line = json.dumps(body, ensure_ascii=False) if as_json else f"headwater: {what} {escape(fix)}"
+    line = json.dumps(body, ensure_ascii=False) if as_json else f"headwater: {what} {escape_unprintable(fix)}"
     sys.stderr.write(f"{line}\n")
 
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    sys.stderr.write(f"headwater: {escape(text)}\n")
+    sys.stderr.write(f"headwater: {escape_unprintable(text)}\n")
 
 
 def _error_members(error: Exception) -> dict[str, Any]:

@@ -9,15 +9,15 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import DataFolder, open_answer_source, print_answer
-from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, Server, WriteKey, example
-from headwater.cli.printing import Arguments, any_answer, listed, pairs, show, table
-from headwater.cli.question_commands import command, option
+from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, Server, WriteKey, example_text
+from headwater.cli.printing import Arguments, any_answer_printer, list_printer, list_table, pairs_table, print_value
+from headwater.cli.question_commands import add_command, parameter_option
 from headwater.cli.server_client import server_or_local
 
 app = typer.Typer()
 
 
-@app.command(epilog=example("headwater", "send", "events.ndjson"))
+@app.command(epilog=example_text("headwater", "send", "events.ndjson"))
 def send(
     files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array; plain or gzip.")],
     server: RunningServer = None,
@@ -29,31 +29,31 @@ def send(
     from headwater.operations.local.ingest import send_files
 
     outcome = send_files(files, server_or_local(server or to), key, progress=not as_json)
-    show(outcome, as_json, lambda: pairs("Sent", outcome))
+    print_value(outcome, as_json, lambda: pairs_table("Sent", outcome))
     sys.exit(1 if outcome["refused"] else 0)
 
 
 def _print_audit(found: Any, as_json: bool, given: Arguments) -> None:
     flat = {**found, **{f"index: {name}": value for name, value in (found["index"] or {}).items()}}
     del flat["index"]
-    any_answer("Audit")(found if as_json else flat, as_json, given)
+    any_answer_printer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
-command(app, routes.audit, _print_audit, also="Exits with 1 if it is not.")
+add_command(app, routes.audit, _print_audit, extra_help="Exits with 1 if it is not.")
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-command(app, routes.events, listed("Events", _EVENTS))
+add_command(app, routes.events, list_printer("Events", _EVENTS))
 
 
-@app.command(epilog=example("headwater", "rejected", "--since", "2026-03-01"))
+@app.command(epilog=example_text("headwater", "rejected", "--since", "2026-03-01"))
 def rejected(
     index: Annotated[
         bool, typer.Option("--index", help="List stored events that the index could not process.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Send the events again to a running Headwater.")] = False,
     to: DeprecatedTo = None,
-    since: Annotated[str | None, option(routes.rejected, "since")] = None,
-    limit: Annotated[int, option(routes.rejected, "limit")] = 100,
+    since: Annotated[str | None, parameter_option(routes.rejected, "since")] = None,
+    limit: Annotated[int, parameter_option(routes.rejected, "limit")] = 100,
     server: Server = None,
     key: Key = None,
     data: Data = None,
@@ -69,14 +69,14 @@ def rejected(
     with open_answer_source(None if retry and data else server, key, data) as source:
         found = source.ask(question, {"since": since or "", "limit": str(limit)})
         if not retry or index:
-            print_answer(source, question, found, lambda found: listed(title, columns)(found, as_json, {}))
+            print_answer(source, question, found, lambda found: list_printer(title, columns)(found, as_json, {}))
             return
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
         receiver = server_or_local(to or server)
         outcome = send_bodies(bodies, receiver, key, progress=not as_json)
         if isinstance(source, DataFolder):
             source.record("rejected retry", receiver, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
-    show(outcome, as_json, lambda: pairs("Sent again", outcome))
+    print_value(outcome, as_json, lambda: pairs_table("Sent again", outcome))
     sys.exit(1 if outcome["refused"] else 0)
 
 
@@ -93,7 +93,7 @@ _REJECTED = {
 """Question, title and columns of the table, by the value of the option --index."""
 
 
-@app.command(epilog=example("headwater", "validate", "events.ndjson"))
+@app.command(epilog=example_text("headwater", "validate", "events.ndjson"))
 def validate(
     files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array.")],
     infos: Annotated[
@@ -113,7 +113,7 @@ def validate(
             shown = [problem for problem in event.problems if infos or problem.severity == "error"]
             items += [{"file": str(path), "line": event.line, **asdict(problem)} for problem in shown]
     found = {"checked": checked, "invalid": invalid, "items": items}
-    show(found, as_json, lambda: table(f"{checked} events checked, {invalid} invalid", found, _PROBLEM))
+    print_value(found, as_json, lambda: list_table(f"{checked} events checked, {invalid} invalid", found, _PROBLEM))
     sys.exit(1 if invalid else 0)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_
 import typer
 
 from headwater.cli.options import Data
-from headwater.cli.printing import CSV, show, table
+from headwater.cli.printing import CSV, list_table, print_value
 from headwater.common.errors import HeadwaterError, WrongSetting
 from headwater.operations.settings import Settings, load_settings
 
@@ -45,32 +45,32 @@ Minutes = Annotated[
 ConnectionName = Annotated[str, typer.Option(help="Name of the connection to create.", min=1, max=200)]
 
 
-def as_id(value: str | None) -> str | None:
+def parse_id(value: str | None) -> str | None:
     """Return an id in lower case; raises BadParameter if it is not a UUID."""
     if value is not None and not _ID.fullmatch(value):
         raise typer.BadParameter(f"{value!r} is not a UUID. Write it like 5f7c0f2e-0000-4000-8000-000000000001.")
     return value.lower() if value else None
 
 
-def as_schema(value: str | None) -> str | None:
+def parse_schema(value: str | None) -> str | None:
     """Return the name of a schema; raises BadParameter if it is not valid."""
     if value is not None and not re.fullmatch(r"\w{1,128}", value, re.ASCII):
         raise typer.BadParameter(f"{value!r} is not a valid schema name. Use letters, digits and underscores.")
     return value
 
 
-def as_address(value: str) -> str:
+def parse_address(value: str) -> str:
     """Return a URL without a slash at its end; raises BadParameter if it is not an https:// URL."""
     if not _ADDRESS.fullmatch(value):
         raise typer.BadParameter(f"{value!r} is not an https:// URL. Write it like https://NAME.azurewebsites.net.")
     return value.rstrip("/")
 
 
-WorkspaceId = Annotated[str, typer.Option("--workspace", help="Id of the workspace.", callback=as_id)]
+WorkspaceId = Annotated[str, typer.Option("--workspace", help="Id of the workspace.", callback=parse_id)]
 Schema = Annotated[
     str | None,
     typer.Option(
-        "--schema", help="Schema of the tables, such as dbo, if the lakehouse has schemas.", callback=as_schema
+        "--schema", help="Schema of the tables, such as dbo, if the lakehouse has schemas.", callback=parse_schema
     ),
 ]
 
@@ -111,19 +111,21 @@ def with_options(options: type[_T]) -> Callable[[Callable[[_T], None]], Callable
 
 
 Receiver = Annotated[
-    str, typer.Option(help="URL of the receiver, to which Spark sessions send events.", callback=as_address)
+    str, typer.Option(help="URL of the receiver, to which Spark sessions send events.", callback=parse_address)
 ]
-ReaderUrl = Annotated[str, typer.Option("--reader", help="URL of the reading API.", callback=as_address)]
+ReaderUrl = Annotated[str, typer.Option("--reader", help="URL of the reading API.", callback=parse_address)]
 KeyVault = Annotated[
     str,
-    typer.Option(help="URL of the Key Vault with the secrets headwater-write and headwater-read.", callback=as_address),
+    typer.Option(
+        help="URL of the Key Vault with the secrets headwater-write and headwater-read.", callback=parse_address
+    ),
 ]
 ConnectionId = Annotated[
     str | None,
     typer.Option(
         "--connection",
         help="Id of a connection to the storage account of the lake; by default, one is created.",
-        callback=as_id,
+        callback=parse_id,
     ),
 ]
 
@@ -187,7 +189,7 @@ def _run_steps(
     with closing(open_fabric(settings, asked.api, OPERATION_S)) as client:
         done = list(run(deployment_steps(client, wanted)))
     items: dict[str, Any] = {"items": [each._asdict() for each in done]}
-    show(items, asked.as_json, lambda: table("Workspace", items, ("what", "state", "note")))
+    print_value(items, asked.as_json, lambda: list_table("Workspace", items, ("what", "state", "note")))
     return done
 
 
@@ -239,9 +241,9 @@ def _print_progress(done: "Iterator[StepResult]", as_json: bool) -> "Iterator[St
 @app.command()
 def shortcut(
     workspace: WorkspaceId,
-    lakehouse: Annotated[str, typer.Option(help="Id of the lakehouse.", callback=as_id)],
+    lakehouse: Annotated[str, typer.Option(help="Id of the lakehouse.", callback=parse_id)],
     connection: Annotated[
-        str, typer.Option(help="Id of the Fabric connection to the storage account of the lake.", callback=as_id)
+        str, typer.Option(help="Id of the Fabric connection to the storage account of the lake.", callback=parse_id)
     ],
     schema: Schema = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the requests without sending them.")] = False,
@@ -265,7 +267,7 @@ def shortcut(
         for body in bodies:
             client.post(url, body)
     items = {"items": [each._asdict() for each in found]}
-    show(items, as_json, lambda: table("Shortcuts", items, ("path", "name", "location", "subpath")))
+    print_value(items, as_json, lambda: list_table("Shortcuts", items, ("path", "name", "location", "subpath")))
 
 
 def _print_requests(url: str, bodies: list[dict[str, Any]], as_json: bool) -> None:

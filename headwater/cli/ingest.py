@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headwater.cli.errors import warn
-from headwater.cli.options import DeprecatedTo, Json, RunningServer, example
-from headwater.cli.printing import pairs, show
+from headwater.cli.options import DeprecatedTo, Json, RunningServer, example_text
+from headwater.cli.printing import pairs_table, print_value
 from headwater.cli.server_client import server_or_local
 from headwater.common.durations import parse_duration_s, parse_since
 from headwater.operations.settings import Settings, load_settings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
+@app.command(epilog=example_text("headwater", "ingest", "/mnt/lineage", "--follow"))
 def ingest(
     paths: Annotated[
         list[str],
@@ -85,7 +85,7 @@ def ingest(
         taker = FileIngester(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
         ingest_files(taker, sources, orders, lambda: stored_in_bronze_before_us(lambda: ask_log_age_s(ask)), warn)
     outcome = {**taker.done.as_json(), "state": str(ledger.path)}
-    show(outcome, as_json, lambda: pairs("Ingested", outcome))
+    print_value(outcome, as_json, lambda: pairs_table("Ingested", outcome))
     sys.exit(0 if taker.done.is_complete else 1)
 
 

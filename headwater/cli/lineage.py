@@ -10,9 +10,9 @@ import typer
 from msgspec import to_builtins
 
 from headwater.cli.answer_source import open_answer_source
-from headwater.cli.options import Data, Json, Key, Server, example
-from headwater.cli.printing import CSV, ITSELF, Arguments, listed, pairs, show, table
-from headwater.cli.question_commands import command, option
+from headwater.cli.options import Data, Json, Key, Server, example_text
+from headwater.cli.printing import CSV, ITSELF, Arguments, list_printer, list_table, pairs_table, print_value
+from headwater.cli.question_commands import add_command, parameter_option
 from headwater.common.errors import WrongQuestion
 from headwater.operations.settings import load_settings
 from headwater.questions import definitions
@@ -84,7 +84,7 @@ _CHILD = ("id", "time", "state", "job")
 
 def _print_path(found: Any, as_json: bool, _: Arguments) -> None:
     title = "Path" if found["reaches"] else "No path by column lineage"
-    show(found, as_json, lambda: table(title, {"items": found["path"]}, _PATH, _HEADERS))
+    print_value(found, as_json, lambda: list_table(title, {"items": found["path"]}, _PATH, _HEADERS))
     print_stops(found, as_json)
     sys.exit(0 if found["reaches"] else 1)
 
@@ -95,14 +95,16 @@ def _print_surface(found: Any, as_json: bool, given: Arguments) -> None:
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counts_text(counts)}"
     more = [each for member in (TAGGED, "exposed_until", "earlier") for each in _column_if_any(found["items"], member)]
     more += _FORMER if _column_if_any(found["items"], "former") else ()
-    show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
+    print_value(found, as_json, lambda: list_table(title, found, (*_SURFACE, *more), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 
 def _print_unused(found: Any, as_json: bool, _: Arguments) -> None:
     members = ("read_before_recreation", "earlier", "readers_only", "presumed_retired")
     columns = (*_UNUSED, *(each for member in members for each in _column_if_any(found["items"], member)))
-    show(found, as_json, lambda: table(f"Columns, {_counts_text(found['verdicts'])}", found, columns, _HEADERS))
+    print_value(
+        found, as_json, lambda: list_table(f"Columns, {_counts_text(found['verdicts'])}", found, columns, _HEADERS)
+    )
     if not as_json:
         _print_reasons(found)
 
@@ -110,30 +112,32 @@ def _print_unused(found: Any, as_json: bool, _: Arguments) -> None:
 def _print_changes(found: Any, as_json: bool, _: Arguments) -> None:
     title = f"Since {found['from']}: {_counts_text(found['counts']) or 'nothing changed'}"
     columns = (*_CHANGES, *_column_if_any(found["items"], "display_name"))
-    show(found, as_json, lambda: table(title, found, columns, {"display_name": "display name"}))
+    print_value(found, as_json, lambda: list_table(title, found, columns, {"display_name": "display name"}))
 
 
 def _print_run(found: Any, as_json: bool, _: Arguments) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
-    show(found, as_json, lambda: pairs("Run", shown))
+    print_value(found, as_json, lambda: pairs_table("Run", shown))
     if not as_json:
         _print_failures(found)
         writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
         left = {"items": found["not_refreshed"]}
         if left["items"]:
-            show(left, False, lambda: table("Datasets that it did not refresh", left, _LEFT))
+            print_value(left, False, lambda: list_table("Datasets that it did not refresh", left, _LEFT))
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
-        show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
-        show(
+        print_value(writers, False, lambda: list_table("Reads, written by", {"items": writers}, _OTHER_RUN))
+        print_value(
             readers,
             False,
-            lambda: table("Writes, read by", {"items": readers}, _WRITTEN, {"rewrite": "all rows replaced"}),
+            lambda: list_table("Writes, read by", {"items": readers}, _WRITTEN, {"rewrite": "all rows replaced"}),
         )
         unread = {"items": [each for each in found["writes"] if each["unread"]]}
         if unread["items"]:
-            show(unread, False, lambda: table("SQL that could not be parsed", unread, ("dataset", "unread")))
+            print_value(
+                unread, False, lambda: list_table("SQL that could not be parsed", unread, ("dataset", "unread"))
+            )
         parts = {"items": found["children"], "truncated": found["truncated"]}
-        show(parts, False, lambda: table("Child runs", parts, _CHILD))
+        print_value(parts, False, lambda: list_table("Child runs", parts, _CHILD))
 
 
 def _print_failures(found: Any) -> None:
@@ -141,20 +145,22 @@ def _print_failures(found: Any) -> None:
     for error in found["errors"]:
         of = "Error" if error["of"] == "run" else f"Lineage of {error['task'] or 'a task'} could not be extracted"
         lines = [each for cause in error["causes"] for each in _cause_lines(cause)] or [error["message"]]
-        show(error, False, partial(pairs, of, {error["facet"]: "\n".join(lines)}))
+        print_value(error, False, partial(pairs_table, of, {error["facet"]: "\n".join(lines)}))
     tests = {"items": found["failed_tests"]}
     if tests["items"]:
-        show(tests, False, lambda: table("Failed tests", tests, _TEST))
+        print_value(tests, False, lambda: list_table("Failed tests", tests, _TEST))
     if found["sql"]:
-        show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
+        print_value(found, False, lambda: pairs_table("SQL", {"sql": found["sql"]}))
 
 
 def _print_health(found: Any, as_json: bool, given: Arguments) -> None:
     is_one = bool(given["dataset"] or given["job"])
     unwell = _counts_text({status: many for status, many in found["statuses"].items() if many})
     title = "Health" if is_one else f"Problems, {unwell}"
-    listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
-    show(found, as_json, listed if is_one or unwell else lambda: "No dataset or job has failed or is late or stale.")
+    listed = partial(list_table, title, found, _HEALTH, {"last_run.job.name": "of job"})
+    print_value(
+        found, as_json, listed if is_one or unwell else lambda: "No dataset or job has failed or is late or stale."
+    )
     if not as_json:
         about, waiting, failed = (
             found["about"] or {},
@@ -165,11 +171,15 @@ def _print_health(found: Any, as_json: bool, given: Arguments) -> None:
         details = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
         details["source"] = (about.get("source") or {}).get("url")
         if any(details.values()):
-            show(details, False, lambda: pairs("Details", {name: value for name, value in details.items() if value}))
+            print_value(
+                details,
+                False,
+                lambda: pairs_table("Details", {name: value for name, value in details.items() if value}),
+            )
         if waiting["items"]:
-            show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+            print_value(waiting, False, lambda: list_table("Not refreshed since", waiting, _LEFT))
         if failed["items"]:
-            show(failed, False, lambda: table("Failed runs that write it", failed, _FAILED))
+            print_value(failed, False, lambda: list_table("Failed runs that write it", failed, _FAILED))
     sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 
@@ -178,17 +188,17 @@ def _cause_lines(cause: Any) -> list[str]:
     return [cause["what"], *telling, *([f"    … {more} more lines with --json"] if more else [])]
 
 
-@app.command(epilog=example("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
+@app.command(epilog=example_text("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
 def diff(
     before: Annotated[Path | None, typer.Argument(help="Events of the pipeline before a change.")] = None,
     after: Annotated[Path | None, typer.Argument(help="Events of the pipeline after the change.")] = None,
-    from_: Annotated[str | None, option(definitions.diff, "from_")] = None,
-    to: Annotated[str | None, option(definitions.diff, "to")] = None,
-    change: Annotated[str | None, option(definitions.diff, "change")] = None,
-    text: Annotated[str | None, option(definitions.diff, "text")] = None,
-    sort: Annotated[str | None, option(definitions.diff, "sort")] = None,
-    cursor: Annotated[str | None, option(definitions.diff, "cursor")] = None,
-    limit: Annotated[int, option(definitions.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
+    from_: Annotated[str | None, parameter_option(definitions.diff, "from_")] = None,
+    to: Annotated[str | None, parameter_option(definitions.diff, "to")] = None,
+    change: Annotated[str | None, parameter_option(definitions.diff, "change")] = None,
+    text: Annotated[str | None, parameter_option(definitions.diff, "text")] = None,
+    sort: Annotated[str | None, parameter_option(definitions.diff, "sort")] = None,
+    cursor: Annotated[str | None, parameter_option(definitions.diff, "cursor")] = None,
+    limit: Annotated[int, parameter_option(definitions.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
     data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare the lineage of two files of events, or of two points in time. Exits with 1 if lineage was lost."""
@@ -210,8 +220,8 @@ def diff(
         raise WrongQuestion("There is nothing to compare. Give two files of events, or --from TIME [--to TIME].")
     counts = _counts_text({word: found[word] for word in ("added", "removed", "changed")})
     if found["items"] and not (as_json or CSV.get()):
-        show(found, False, lambda: table("By table", {"items": count_by_table(found["items"])}, _BY_TABLE))
-    show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
+        print_value(found, False, lambda: list_table("By table", {"items": count_by_table(found["items"])}, _BY_TABLE))
+    print_value(found, as_json, lambda: list_table(counts, found, _DIFF, {"masked": "masks"}))
     sys.exit(1 if found["removed"] else 0)
 
 
@@ -242,7 +252,7 @@ def _print_reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
     members = ("read_before_recreation", "earlier", "last_seen", "presumed_retired")
     columns = [*_COLUMNS, *(each for member in members for each in _column_if_any(found["columns"], member))]
     columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
-    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
+    print_value(found, as_json, lambda: list_table(f"{title} {name}{more}", listed, columns, _HEADERS))
     print_stops(found, as_json)
 
 
@@ -255,12 +265,14 @@ def _print_reasons(found: Any) -> None:
     """Print the number of columns for each reason, and the caveats of `unused`."""
     reasons = {"items": found["reasons"]}
     caveats = {"items": [{"caveat": each} for each in sorted({c for item in found["items"] for c in item["caveats"]})]}
-    show(reasons, False, lambda: table("Reasons", reasons, ("verdict", "count", "reason")))
+    print_value(reasons, False, lambda: list_table("Reasons", reasons, ("verdict", "count", "reason")))
     if caveats["items"]:
-        show(caveats, False, lambda: table("Before you drop unused columns", caveats, ("caveat",)))
+        print_value(caveats, False, lambda: list_table("Before you drop unused columns", caveats, ("caveat",)))
     unread = {"items": [{**each, **job} for each in found["readers"] for job in each["unread"]]}
     if unread["items"]:
-        show(unread, False, lambda: table("SQL that could not be parsed", unread, ("dataset", "job", "reason")))
+        print_value(
+            unread, False, lambda: list_table("SQL that could not be parsed", unread, ("dataset", "job", "reason"))
+        )
 
 
 def print_stops(found: Any, as_json: bool) -> None:
@@ -268,32 +280,32 @@ def print_stops(found: Any, as_json: bool) -> None:
     for reason, (title, columns) in _STOPS.items():
         stops = {"items": [stop for stop in found["stops"] if stop["reason"] == reason]}
         if stops["items"] and not as_json:
-            show(stops, False, partial(table, title, stops, columns))
+            print_value(stops, False, partial(list_table, title, stops, columns))
 
 
 _SUBJECT = ("dataset", "column")
-command(app, definitions.impact, partial(_print_reach, "Impact of"), arguments=_SUBJECT)
-command(app, definitions.upstream, partial(_print_reach, "Upstream of"), arguments=_SUBJECT)
-command(app, definitions.path, _print_path, also="Exits with 1 if there is no path.")
-command(
+add_command(app, definitions.impact, partial(_print_reach, "Impact of"), arguments=_SUBJECT)
+add_command(app, definitions.upstream, partial(_print_reach, "Upstream of"), arguments=_SUBJECT)
+add_command(app, definitions.path, _print_path, extra_help="Exits with 1 if there is no path.")
+add_command(
     app,
     definitions.surface,
     _print_surface,
     arguments=_SUBJECT,
-    also="With --since, exits with 1 if any became exposed.",
+    extra_help="With --since, exits with 1 if any became exposed.",
 )
-command(app, definitions.unused, _print_unused, arguments=_SUBJECT)
-command(app, definitions.run, _print_run)
-command(
+add_command(app, definitions.unused, _print_unused, arguments=_SUBJECT)
+add_command(app, definitions.run, _print_run)
+add_command(
     app,
     definitions.health,
     _print_health,
     arguments=("dataset",),
-    also="Exits with 1 if anything failed, is late or stale.",
+    extra_help="Exits with 1 if anything failed, is late or stale.",
 )
-command(app, definitions.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
-command(app, definitions.datasets, listed("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
-command(app, definitions.listed_jobs, listed("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
-command(app, definitions.listed_runs, listed("Runs", ("id", "job", "state", "started", "duration")))
-command(app, definitions.changes, _print_changes, options=("from_",))
-command(app, definitions.search, joined=("q",))
+add_command(app, definitions.facets, list_printer("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+add_command(app, definitions.datasets, list_printer("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
+add_command(app, definitions.listed_jobs, list_printer("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
+add_command(app, definitions.listed_runs, list_printer("Runs", ("id", "job", "state", "started", "duration")))
+add_command(app, definitions.changes, _print_changes, options=("from_",))
+add_command(app, definitions.search, joined_parameters=("q",))

@@ -53,12 +53,12 @@ def deprecated_option(name: str, fix: str) -> Any:
 DeprecatedTo = Annotated[str | None, deprecated_option("--to", "Use --server.")]
 
 
-def one_of(choices: Sequence[str]) -> str:
+def choices_placeholder(choices: Sequence[str]) -> str:
     """Return the placeholder of a value that must be one of the choices."""
     return f"[{'|'.join(choices)}]"
 
 
-def example(*words: str) -> str:
+def example_text(*words: str) -> str:
     """Return the example below the help of a command."""
     return f"Example: `{shlex.join(words)}`"
 

@@ -12,8 +12,8 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source
-from headwater.cli.options import Data, Json, Key, Server, example
-from headwater.cli.printing import show, table
+from headwater.cli.options import Data, Json, Key, Server, example_text
+from headwater.cli.printing import list_table, print_value
 from headwater.common.errors import WrongSetting
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "note"
 _LISTED = 5
 
 
-@app.command(epilog=example("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount"))
+@app.command(epilog=example_text("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount"))
 def plan(
     changes: Annotated[
         list[str],
@@ -91,10 +91,12 @@ def plan(
     if str(markdown) == "-" and not as_json:
         sys.stdout.write(text)
     else:
-        show(
+        print_value(
             found,
             as_json,
-            lambda: table(_plan_title(counts, unread), {"items": [_finding_row(each) for each in findings]}, _SHOWN),
+            lambda: list_table(
+                _plan_title(counts, unread), {"items": [_finding_row(each) for each in findings]}, _SHOWN
+            ),
         )
     fails_on_more = strict or fail_on is FailOn.MAY_BREAK
     is_bad = counts["breaks"] or (fails_on_more and (counts["may break"] or counts["not known"]))

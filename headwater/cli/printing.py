@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 
-from headwater.cli.text_format import as_text, escape, is_single_text, names_dataset, namespaces
+from headwater.cli.text_format import as_text, escape_unprintable, is_single_text, names_dataset, namespaces
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -49,7 +49,7 @@ _NAMES = ("name", "namespace", "dataset", "column")
 """Last parts of the paths whose values are printed on one line, with escaped line breaks."""
 
 _LIST_MEMBERS = ("totalCount", "truncated", "next", "choices")
-"""Members of a list answer that `any_answer` does not print."""
+"""Members of a list answer that `any_answer_printer` does not print."""
 
 _MIN_COLUMN_WIDTH = 18
 """Columns shrink to this width before any column becomes narrower."""
@@ -68,12 +68,12 @@ _SEPARATOR = re.compile(r"[/.:#]")
 _PART = re.compile(r"[^/.:#_-]*[/.:#_-]*(?<=.)")
 
 
-def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
-    """Print a value as JSON, or else the result of `made`, a rich renderable or text."""
+def print_value(value: Any, as_json: bool, make_renderable: Callable[[], Any]) -> None:
+    """Print a value as JSON, or else the result of `make_renderable`, a rich renderable or text."""
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
-    shown, width = made(), _table_width()
+    shown, width = make_renderable(), _table_width()
     if isinstance(shown, str):
         sys.stdout.write(shown)
         return
@@ -98,7 +98,7 @@ def _table_width() -> int | None:
     return Console().width if sys.stdout.isatty() else max(asked, _MIN_WIDTH) if asked else None
 
 
-def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
+def pairs_table(title: str, values: Mapping[str, Any]) -> "Group | str":
     """Return a table with a row for each name and value."""
     if CSV.get():
         return _csv_text(
@@ -108,7 +108,7 @@ def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
 
     rows = Table(Column(), Column(overflow="fold"), show_header=False)
     for name, value in values.items():
-        rows.add_row(escape(name.replace("_", " ")), _escape_lines(as_text(value)))
+        rows.add_row(escape_unprintable(name.replace("_", " ")), _escape_lines(as_text(value)))
     return _with_title(title, rows)
 
 
@@ -117,11 +117,13 @@ def _with_title(title: str, rows: "Table", notes: Sequence[str] = ()) -> "Group"
     from rich.text import Text
 
     return Group(
-        Text(escape(title), "bold"), *([rows] if rows.rows else []), *(Text(escape(note), "italic") for note in notes)
+        Text(escape_unprintable(title), "bold"),
+        *([rows] if rows.rows else []),
+        *(Text(escape_unprintable(note), "italic") for note in notes),
     )
 
 
-def table(
+def list_table(
     title: str, found: Mapping[str, Any], columns: Sequence[str], headers: Mapping[str, str] = _NO_HEADERS
 ) -> "Group | str":
     """Return a table of the items of a list answer.
@@ -145,7 +147,7 @@ def table(
     if CSV.get():
         return _csv_text([heads, *cells])
     width = _table_width()
-    made = fold(heads, cells, width) if width else FoldedTable(cells, [], [])
+    made = fold_table(heads, cells, width) if width else FoldedTable(cells, [], [])
     wide = made.widths or [_UNLIMITED_WIDTH for _ in heads]
     rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
     for row in made.rows:
@@ -167,17 +169,17 @@ def _csv_text(rows: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def paired(title: str) -> AnswerPrinter:
+def pairs_printer(title: str) -> AnswerPrinter:
     """Return a printer for answers without lists: a table with a row for each member."""
-    return lambda found, as_json, _: show(found, as_json, lambda: pairs(title, found))
+    return lambda found, as_json, _: print_value(found, as_json, lambda: pairs_table(title, found))
 
 
-def listed(title: str, columns: tuple[str, ...]) -> AnswerPrinter:
+def list_printer(title: str, columns: tuple[str, ...]) -> AnswerPrinter:
     """Return a printer for list answers that shows these columns."""
-    return lambda found, as_json, _: show(found, as_json, lambda: table(title, found, columns))
+    return lambda found, as_json, _: print_value(found, as_json, lambda: list_table(title, found, columns))
 
 
-def any_answer(title: str) -> AnswerPrinter:
+def any_answer_printer(title: str) -> AnswerPrinter:
     """Return a printer for answers of any shape: the single values first, then a table for each list."""
 
     def shown(found: Any, as_json: bool, _: Arguments) -> None:
@@ -193,13 +195,13 @@ def any_answer(title: str) -> AnswerPrinter:
         if CSV.get() and any(lists.values()):
             single = {}
         if single or as_json:
-            show(found, as_json, lambda: pairs(title, single))
+            print_value(found, as_json, lambda: pairs_table(title, single))
         for name, things in lists.items() if not as_json else ():
             part = {**found, "items": things} if name == "items" else {"items": things}
             columns = tuple(dict.fromkeys(path for thing in things for path in _single_cell_paths(thing)))
             called = title if name == "items" else _column_header(name).capitalize()
             if things or name == "items":
-                show(part, False, partial(table, called, part, columns))
+                print_value(part, False, partial(list_table, called, part, columns))
 
     return shown
 
@@ -233,13 +235,13 @@ def _value_at(item: Any, path: str) -> Any:
 
 
 def _cell_text(item: Any, path: str, *, whole: bool) -> str:
-    text = as_text(_value_at(item, path), whole=whole)
-    return escape(text) if path.endswith(_NAMES) else text
+    text = as_text(_value_at(item, path), with_namespaces=whole)
+    return escape_unprintable(text) if path.endswith(_NAMES) else text
 
 
 def _escape_lines(text: str) -> str:
     """Escape control characters except line breaks."""
-    return "\n".join(map(escape, text.split("\n")))
+    return "\n".join(map(escape_unprintable, text.split("\n")))
 
 
 class FoldedTable(NamedTuple):
@@ -250,7 +252,7 @@ class FoldedTable(NamedTuple):
     notes: list[str]
 
 
-def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> FoldedTable:
+def fold_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> FoldedTable:
     """Fit rows into `width` characters: abbreviate common prefixes of names, and wrap long names."""
     cells = [list(row) for row in rows]
     columns = list(zip(*cells, strict=True)) or [() for _ in heads]

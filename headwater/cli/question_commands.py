@@ -19,28 +19,30 @@ from headwater.cli.options import (
     Key,
     Server,
     add_table_options,
-    example,
-    one_of,
+    choices_placeholder,
+    example_text,
     signature_parameter,
 )
-from headwater.cli.printing import AnswerPrinter, any_answer
+from headwater.cli.printing import AnswerPrinter, any_answer_printer
 from headwater.questions.declaring import Parameter, Question
 
 _PATH_ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
 
 
-def command(
+def add_command(
     app: typer.Typer, question: Question, shown: AnswerPrinter | None = None, *,
-    also: str = "", arguments: Sequence[str] = (), options: Sequence[str] = (), joined: Sequence[str] = (),
+    extra_help: str = "", arguments: Sequence[str] = (), options: Sequence[str] = (),
+    joined_parameters: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Add a command for a question.
 
-    shown: prints the answer; None prints any shape. also: text that `--help` adds to the description of the question.
+    shown: prints the answer; None prints any shape. extra_help: text that `--help` adds to the description of the
+    question.
     arguments: parameters to pass by position. Required parameters are positional, too, unless they are in `options`.
-    joined: parameters that may consist of several words. The ends of a path are two positional arguments,
+    joined_parameters: parameters that may consist of several words. The ends of a path are two positional arguments,
     `DATASET#COLUMN`.
     """
-    printed = shown or any_answer(str(question.called).capitalize())
+    printed = shown or any_answer_printer(str(question.called).capitalize())
     asked = [each for each in question.parameters if each.key not in _PATH_ENDS]
     ends = ("start", "end") if len(asked) < len(question.parameters) else ()
 
@@ -49,7 +51,7 @@ def command(
         as_json = given.pop("as_json")
         path = {each.key: given.pop(each.key) for each in asked if each.place == "path"}
         sent = _path_ends(*(given.pop(end) for end in ends)) if ends else {}
-        given |= {key: " ".join(given[key]) for key in joined}
+        given |= {key: " ".join(given[key]) for key in joined_parameters}
         sent |= {each.name: _query_text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
         with open_answer_source(*asked_of) as source:
             found = source.ask(question, sent, **path)
@@ -62,11 +64,13 @@ def command(
     def as_argument(each: Parameter) -> bool:
         return each.key in arguments or (each.required and each.key not in options)
 
-    taken |= {each.key: _command_parameter(each, as_argument=as_argument(each), joined=joined) for each in order}
+    taken |= {
+        each.key: _command_parameter(each, as_argument=as_argument(each), joined=joined_parameters) for each in order
+    }
     taken |= {key: signature_parameter(key, *each) for key, each in _COMMON_OPTIONS.items()}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
-    run.__doc__ = f"{question.description} {also}".strip()
+    run.__doc__ = f"{question.description} {extra_help}".strip()
     words = [
         "headwater",
         app.info.name,
@@ -76,7 +80,7 @@ def command(
     ]
     app.command(
         question.called,
-        epilog=example(*filter(None, words)),
+        epilog=example_text(*filter(None, words)),
     )(run)
 
 
@@ -85,7 +89,7 @@ _COMMON_OPTIONS: Mapping[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
+def add_remaining_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     """Add a generated command for each question that has no command yet."""
     groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
     commands = [each for group in groups for each in group.registered_commands]
@@ -93,7 +97,7 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     known |= {each.name or getattr(each.callback, "__name__", "") for each in commands}
     for question in questions:
         if question.called and question.called not in known:
-            command(app, question)
+            add_command(app, question)
 
 
 class AllCommands(GroupedCommands):
@@ -126,7 +130,7 @@ class AllCommands(GroupedCommands):
             if each.called in self.commands:
                 problems.append(f"The question {name!r} has no command, because {each.called!r} is a built-in command.")
             elif each.called:
-                command(group, each)
+                add_command(group, each)
         if COMPLETE not in os.environ:
             for problem in problems:
                 warn(problem)
@@ -134,7 +138,7 @@ class AllCommands(GroupedCommands):
         self.commands = {**get_group(group).commands, **self.commands}
 
 
-def option(question: Question, key: str) -> Any:
+def parameter_option(question: Question, key: str) -> Any:
     """Return the option for one parameter of a question, for a hand-written command."""
     return _typer_info(next(each for each in question.parameters if each.key == key), as_argument=False)
 
@@ -158,7 +162,7 @@ def _typer_info(each: Parameter, *, as_argument: bool) -> Any:
         f" Default {each.default}." if each.default and each.type is not bool and not each.is_repeatable else ""
     )
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    metavar = "TIME" if each.is_time else one_of(each.choices) if each.choices else None
+    metavar = "TIME" if each.is_time else choices_placeholder(each.choices) if each.choices else None
     return typer.Option(name, help=help_text, metavar=metavar, autocompletion=words)
 
 

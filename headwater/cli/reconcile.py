@@ -13,8 +13,8 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source, selected_server
-from headwater.cli.options import Data, Json, Key, Server, example, one_of
-from headwater.cli.printing import show, table
+from headwater.cli.options import Data, Json, Key, Server, choices_placeholder, example_text
+from headwater.cli.printing import list_table, print_value
 from headwater.common.durations import CLOCK_SLACK_S, parse_duration_s
 from headwater.common.errors import WrongSetting
 from headwater.governance.reconcile.comparison import Ask, compare_histories, dataset_of, request_reported, write_proofs
@@ -45,13 +45,13 @@ _FailOn = Annotated[
     list[str] | None,
     typer.Option(
         help="Exit with 1 for findings of these kinds; repeatable. Default: all but no_datasets.",
-        metavar=one_of([*_KINDS, "none"]),
+        metavar=choices_placeholder([*_KINDS, "none"]),
     ),
 ]
 
 
 @app.command(
-    epilog=example("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
+    epilog=example_text("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
 )
 def reconcile(
     history: _Histories = None,
@@ -159,4 +159,4 @@ def _send_findings(server: str, key: str | None, events: Sequence[bytes]) -> Non
 def _print_findings(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
     answer = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
     looked = ", ".join(f"{count} {what}" for what, count in summary["looked"].items())
-    show(answer, as_json, lambda: table(f"Without lineage, of {looked}", answer, _SHOWN))
+    print_value(answer, as_json, lambda: list_table(f"Without lineage, of {looked}", answer, _SHOWN))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.options import Data, Json, example
-from headwater.cli.printing import pairs, show
+from headwater.cli.options import Data, Json, example_text
+from headwater.cli.printing import pairs_table, print_value
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
 from headwater.operations.runtime.sinks import open_replay
@@ -24,7 +24,7 @@ _Patterns = Annotated[list[str] | None, typer.Option(help="Only these: exact, or
 
 
 @app.command(
-    epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01"),
+    epilog=example_text("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01"),
 )
 def replay(
     to: Annotated[
@@ -66,7 +66,7 @@ def replay(
         found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
         if dry_run:
             outcome = found.preview()
-            show(outcome, as_json, lambda: pairs("Would be sent", outcome))
+            print_value(outcome, as_json, lambda: pairs_table("Would be sent", outcome))
         else:
             _run_with_progress(found, as_json=as_json)
 
@@ -87,5 +87,5 @@ def _run_with_progress(replay: "Replay", *, as_json: bool) -> None:
             outcome = replay.run(seen)
         except KeyboardInterrupt:
             raise WrongSetting("Stopped. Run the same command again to continue.") from None
-    show(outcome, as_json, lambda: pairs("Replayed", outcome))
+    print_value(outcome, as_json, lambda: pairs_table("Replayed", outcome))
     sys.exit(1 if outcome["refused"] else 0)

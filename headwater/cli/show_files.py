@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.errors import warn
-from headwater.cli.options import example
+from headwater.cli.options import example_text
 from headwater.operations.settings import load_settings
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(epilog=example("headwater", "show", "events.ndjson"))
+@app.command(epilog=example_text("headwater", "show", "events.ndjson"))
 def show(
     files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array; plain or gzip.")],
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free port.", min=0, max=65535)] = 0,

@@ -9,9 +9,9 @@ from headwater.api import sink_routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.cli.errors import warn
 from headwater.cli.options import Csv, Data, Json, Key, Server, Wide
-from headwater.cli.printing import Arguments, listed, paired, pairs, show, table
-from headwater.cli.question_commands import command
-from headwater.cli.text_format import escape
+from headwater.cli.printing import Arguments, list_printer, list_table, pairs_printer, pairs_table, print_value
+from headwater.cli.question_commands import add_command
+from headwater.cli.text_format import escape_unprintable
 
 app = typer.Typer(
     name="sinks", help="Sinks, which forward events to other systems: list, check, pause, reset, redrive."
@@ -33,39 +33,45 @@ def _print_sinks(
         found = source.ask(sink_routes.sinks, {})
     if found["problem"] and not as_json:
         warn(found["problem"])
-    show(found, as_json, lambda: table("Sinks", found, _SHOWN))
+    print_value(found, as_json, lambda: list_table("Sinks", found, _SHOWN))
 
 
 def _print_names(found: Any, as_json: bool, _: Arguments) -> None:
     steps = " → ".join(step["rule"] for step in found["items"])
     shown = {**{key: value for key, value in found.items() if key != "items"}, "canonical by": steps or "as sent"}
-    show(found, as_json, lambda: pairs("Name", shown))
+    print_value(found, as_json, lambda: pairs_table("Name", shown))
 
 
 def _print_redriven(found: Any, as_json: bool, _: Arguments) -> None:
-    show(found, as_json, lambda: pairs("Sent again", found))
+    print_value(found, as_json, lambda: pairs_table("Sent again", found))
     sys.exit(1 if found["refused"] else 0)
 
 
 def _print_losses(found: Any, as_json: bool, _: Arguments) -> None:
     more = " (truncated)" if found["truncated"] else ""
-    show(found, as_json, lambda: table(f"Losses in {found['events']} events{more}", found, _LOST))
+    print_value(found, as_json, lambda: list_table(f"Losses in {found['events']} events{more}", found, _LOST))
 
 
 def _print_preview(found: Any, as_json: bool, _: Arguments) -> None:
     if as_json:
-        show(found, True, dict)
+        print_value(found, True, dict)
         return
     for item in found["items"]:
-        sys.stdout.write(f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {escape(item['unfit'])}\n")
+        sys.stdout.write(
+            f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {escape_unprintable(item['unfit'])}\n"
+        )
 
 
-command(app, sink_routes.check, paired("Checked"))
-command(app, sink_routes.pause)
-command(app, sink_routes.resume)
-command(app, sink_routes.reset, paired("Reset"), options=("to",))
-command(app, sink_routes.failures, listed("Failures", ("received_at", "event_id", "run_id", "attempts", "reason")))
-command(app, sink_routes.redrive, _print_redriven, also="Exits with 1 if the target rejects any of them again.")
-command(app, sink_routes.preview, _print_preview)
-command(app, sink_routes.losses, _print_losses, arguments=("run",))
-command(app, sink_routes.names, _print_names)
+add_command(app, sink_routes.check, pairs_printer("Checked"))
+add_command(app, sink_routes.pause)
+add_command(app, sink_routes.resume)
+add_command(app, sink_routes.reset, pairs_printer("Reset"), options=("to",))
+add_command(
+    app, sink_routes.failures, list_printer("Failures", ("received_at", "event_id", "run_id", "attempts", "reason"))
+)
+add_command(
+    app, sink_routes.redrive, _print_redriven, extra_help="Exits with 1 if the target rejects any of them again."
+)
+add_command(app, sink_routes.preview, _print_preview)
+add_command(app, sink_routes.losses, _print_losses, arguments=("run",))
+add_command(app, sink_routes.names, _print_names)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headwater.cli.options import Data
-from headwater.cli.printing import pairs, show
+from headwater.cli.printing import pairs_table, print_value
 from headwater.common.durations import parse_duration_s, parse_since
 from headwater.common.errors import WrongSetting
 from headwater.lineage.rules.user_rules import UserRules
@@ -50,12 +50,12 @@ def stream(
     prepare_folder(settings)
     began = time.monotonic()
     with require_extra("kafka"), local_session(more=private_spark_options(settings), streams=True) as spark:
-        from headwater.spark.log_ingest.topic_stream import TopicStream, run
+        from headwater.spark.log_ingest.topic_stream import TopicStream, run_stream
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))
-        run(spark, TopicStream(kafka_address(settings), lake, claims, batch_events, every))
+        run_stream(spark, TopicStream(kafka_address(settings), lake, claims, batch_events, every))
     found = {"topic": settings.kafka_topic, "lake": lake, "seconds": round(time.monotonic() - began, 1)}
-    show(found, as_json, lambda: pairs("Caught up", found))
+    print_value(found, as_json, lambda: pairs_table("Caught up", found))
 
 
 @app.command()
@@ -99,11 +99,11 @@ def ingest(
     place = place if "://" in place else str(Path(place).resolve())
     since_us = parse_since(since)()
     with local_session(more=private_spark_options(settings), streams=True) as spark:
-        from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
+        from headwater.spark.file_ingest.source_kinds import StorageSource, ingest_source
 
-        landing = Landing(place, name, kind, column, since_us, keep, str(claims_folder(settings)))
+        landing = StorageSource(place, name, kind, column, since_us, keep, str(claims_folder(settings)))
         found = ingest_source(spark, str(lake_folder(settings)), landing, Console(stderr=True, quiet=as_json).print)
-    show(found, as_json, lambda: pairs("Ingested", found))
+    print_value(found, as_json, lambda: pairs_table("Ingested", found))
 
 
 Rebuild = Annotated[
@@ -139,18 +139,18 @@ def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as
         return
     with local_session(more={**private_spark_options(settings), **(LASTING if every is not None else {})}) as spark:
         from headwater.spark.refresh import refresh
-        from headwater.spark.repeated_passes import passes
+        from headwater.spark.repeated_passes import run_passes
 
         if every is None:
             _print_pass(refresh(spark, lake, rules(), rebuild=rebuild), time.monotonic() - began, lake, as_json)
             return
-        for events, took_s in passes(spark, lake, rules, every):
+        for events, took_s in run_passes(spark, lake, rules, every):
             _print_pass(events, took_s, lake, as_json)
 
 
 def _print_pass(events: int, took_s: float, lake: str, as_json: bool) -> None:
     found = {"events": events, "seconds": round(took_s, 1), "lake": lake}
-    show(found, as_json, lambda: pairs("Silver and gold", found))
+    print_value(found, as_json, lambda: pairs_table("Silver and gold", found))
     sys.stdout.flush()
 
 

@@ -6,8 +6,8 @@ from typing import Any
 Member = Mapping[str, Any]
 
 
-def as_text(value: Any, *, whole: bool = False) -> str:
-    """Return a value of an answer as text, empty for None. whole: whether to include the namespaces of datasets."""
+def as_text(value: Any, *, with_namespaces: bool = False) -> str:
+    """Return a value of an answer as text, empty for None. with_namespaces: whether to include namespaces."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -15,9 +15,9 @@ def as_text(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, Mapping):
-        return _object_text(value, whole=whole)
+        return _object_text(value, with_namespaces=with_namespaces)
     if isinstance(value, list | tuple):
-        return "; ".join(as_text(each, whole=whole) for each in value)
+        return "; ".join(as_text(each, with_namespaces=with_namespaces) for each in value)
     return str(value)
 
 
@@ -29,20 +29,20 @@ def transformation_text(transformation: Member) -> str:
     return kind + masks + described
 
 
-def dataset_text(thing: Member, *, whole: bool = False) -> str:
+def dataset_text(thing: Member, *, with_namespaces: bool = False) -> str:
     """Return a dataset as `DATASET` or a column as `DATASET#COLUMN`, with the display name if there is one.
 
-    whole: whether to include the namespace.
+    with_namespaces: whether to include the namespace.
     """
     column, display = thing.get("column"), thing.get("display_name")
-    name = display or f"{thing['namespace']}/" * whole + thing["dataset"]
-    return escape(name + (f"#{column}" if column else ""))
+    name = display or f"{thing['namespace']}/" * with_namespaces + thing["dataset"]
+    return escape_unprintable(name + (f"#{column}" if column else ""))
 
 
-def step_text(thing: Member, *, whole: bool = False) -> str:
+def step_text(thing: Member, *, with_namespaces: bool = False) -> str:
     """Return a column as text, with the step of the path that leads to the column."""
     via = thing["via"]
-    name, job = dataset_text(thing, whole=whole), escape(via["job"]["name"])
+    name, job = dataset_text(thing, with_namespaces=with_namespaces), escape_unprintable(via["job"]["name"])
     return f"{name} by {job}: {transformation_text(via['transformation'])}"
 
 
@@ -64,21 +64,27 @@ def namespaces(value: Any) -> Iterator[str]:
         yield from namespaces(each)
 
 
-def escape(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Escape characters that are not printable, such as terminal escapes and bidirectional controls."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def _object_text(value: Member, *, whole: bool) -> str:
+def _object_text(value: Member, *, with_namespaces: bool) -> str:
     if names_dataset(value):
         return (
-            step_text(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
+            step_text(value, with_namespaces=with_namespaces)
+            if isinstance(value.get("via"), Mapping)
+            else dataset_text(value, with_namespaces=with_namespaces)
         )
     if _is_transformation(value):
         return transformation_text(value)
     if _is_named(value):
-        return escape(value["name"])
-    return ", ".join(f"{name} {as_text(each, whole=whole)}" for name, each in value.items() if each not in (None, ""))
+        return escape_unprintable(value["name"])
+    return ", ".join(
+        f"{name} {as_text(each, with_namespaces=with_namespaces)}"
+        for name, each in value.items()
+        if each not in (None, "")
+    )
 
 
 def _is_named(value: Member) -> bool:

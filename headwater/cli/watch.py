@@ -14,9 +14,9 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.errors import warn
-from headwater.cli.options import Json, Key, RunningServer, example
+from headwater.cli.options import Json, Key, RunningServer, example_text
 from headwater.cli.server_client import ServerClient, server_or_local
-from headwater.cli.text_format import as_text, dataset_text, escape
+from headwater.cli.text_format import as_text, dataset_text, escape_unprintable
 from headwater.common.errors import HeadwaterError
 from headwater.questions import definitions
 
@@ -41,7 +41,7 @@ class StreamEvent(NamedTuple):
     data: Any
 
 
-@app.command(epilog=example("headwater", "watch", "--failed", "--json"))
+@app.command(epilog=example_text("headwater", "watch", "--failed", "--json"))
 def watch(
     job: _Patterns = None, dataset: _Patterns = None, failed: _Failed = False, server: RunningServer = None,
     key: Key = None, as_json: Json = False,
@@ -52,7 +52,7 @@ def watch(
     reconnects and prints the missed events. With --dataset, it shows only runs that read or wrote the dataset.
     """
     with closing(ServerClient(server_or_local(server), key, warn)) as answers, suppress(KeyboardInterrupt):
-        for event in follow(answers):
+        for event in follow_events(answers):
             if _is_wanted(event, answers, job or (), dataset or (), failed):
                 sys.stdout.write(
                     (json.dumps(event._asdict(), ensure_ascii=False) if as_json else _event_line(event)) + "\n"
@@ -60,7 +60,7 @@ def watch(
                 sys.stdout.flush()
 
 
-def follow(answers: ServerClient, wait: Callable[[float], None] = time.sleep) -> Iterator[StreamEvent]:
+def follow_events(answers: ServerClient, wait: Callable[[float], None] = time.sleep) -> Iterator[StreamEvent]:
     """Yield the events of a server, and reconnect when the connection breaks.
 
     Raises the error of the first connection if it fails. wait: pauses for the given seconds.
@@ -135,7 +135,7 @@ def _datasets_of(event: StreamEvent, answers: ServerClient) -> list[Any]:
 
 def _event_line(event: StreamEvent) -> str:
     data, now = event.data, datetime.now(UTC).strftime("%H:%M:%SZ")
-    return escape(f"{now} {event.event} {_LINES.get(event.event, as_text)(data)}")
+    return escape_unprintable(f"{now} {event.event} {_LINES.get(event.event, as_text)(data)}")
 
 
 _LINES: Mapping[str, Callable[[Any], str]] = {

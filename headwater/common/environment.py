@@ -65,7 +65,7 @@ def _check_unknown_variables(known: set[str], environment: Mapping[str, str]) ->
 def _nearest_setting(name: str, known: set[str]) -> str:
     from headwater.common.nearest_names import nearest_names  # noqa: PLC0415 - importing it takes 10 ms; only errors need it
 
-    return nearest_names(name, known, limit=1, least=0)[0]
+    return nearest_names(name, known, limit=1, min_similarity=0)[0]
 
 
 def _parse_value(name: str, field: FieldInfo, text: str) -> Any:

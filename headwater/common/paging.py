@@ -168,9 +168,9 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         """Return all rows that contain the requested text, in the requested order, with their sort keys."""
         order, text = self.page_order(page), page.folded_text
         sorted_rows = [
-            (_ranked(order.key(row)), tuple(map(_ranked, self._tie(row))), row)
+            (_rank_of_cell(order.key(row)), tuple(map(_rank_of_cell, self._tie(row))), row)
             for row in rows
-            if not text or self._has(row, text)
+            if not text or self._contains_text(row, text)
         ]
         sorted_rows.sort(key=itemgetter(1))
         sorted_rows.sort(key=itemgetter(0), reverse=order.descending)
@@ -180,23 +180,23 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         """Return a page of the result of `sorted_rows`. The cost is proportional to the page, not to the list."""
         order, start = self.page_order(page), 0
         if order.after is not None:
-            cell, *tie = map(_ranked, order.after)
-            start = bisect_left(sorted_rows, True, key=lambda each: _is_behind(each, cell, tuple(tie), order))
+            cell, *tie = map(_rank_of_cell, order.after)
+            start = bisect_left(sorted_rows, True, key=lambda each: _is_after_cursor(each, cell, tuple(tie), order))
         shown = [row for _, _, row in sorted_rows[start : start + page.limit]]
         more = len(sorted_rows) > start + page.limit and bool(shown)
         place = (order.key(shown[-1]), *self._tie(shown[-1])) if more else ()
         return ResultPage(shown, len(sorted_rows), self.cursor(order, place) if more else None)
 
-    def _has(self, row: R, text: str) -> bool:
+    def _contains_text(self, row: R, text: str) -> bool:
         texts = self._texts(row) if self._texts else self._tie(row)
         return any(isinstance(each, str) and text in each.casefold() for each in texts)
 
 
-def _is_behind(row: SortedRow[Any], cell: _Rank, tie: tuple[_Rank, ...], order: PageOrder[Any]) -> bool:
+def _is_after_cursor(row: SortedRow[Any], cell: _Rank, tie: tuple[_Rank, ...], order: PageOrder[Any]) -> bool:
     if row[0] == cell:
         return row[1] > tie
     return row[0] < cell if order.descending else row[0] > cell
 
 
-def _ranked(cell: Cell) -> _Rank:
+def _rank_of_cell(cell: Cell) -> _Rank:
     return (0, 0) if cell is None else (2, cell) if isinstance(cell, str) else (1, cell)

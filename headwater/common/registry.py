@@ -46,7 +46,7 @@ class Registry(Generic[P]):
     def get(self, name: str) -> P | None:
         """Return a part, or None if the name is unknown. Raises WrongSetting for a broken part of another package."""
         if name in self.built_in:
-            return self._check(name, _load(self.built_in[name]))
+            return self._check(name, _import_by_path(self.built_in[name]))
         self._read_entry_points()
         if name in self._refused:
             raise WrongSetting(self._refused[name])
@@ -71,7 +71,7 @@ class Registry(Generic[P]):
                 if (part := self.get(name)) is None:
                     continue
                 if why := objection(part):
-                    self._refuse(name, self._entries[name], why)
+                    self._raise_broken_part(name, self._entries[name], why)
                 parts[name] = part
             except WrongSetting:
                 continue
@@ -91,10 +91,14 @@ class Registry(Generic[P]):
         counts = Counter(each.name for each in found)
         for each in found:
             if each.name in self.built_in:
-                self._note(each.name, each, f"the name {each.name!r} is a built-in {self._kind}. Choose another name.")
+                self._record_problem(
+                    each.name, each, f"the name {each.name!r} is a built-in {self._kind}. Choose another name."
+                )
             elif counts[each.name] > 1:
-                others = sorted(_origin(one) for one in found if one.name == each.name)
-                self._note(each.name, each, f"{' and '.join(others)} use the same name. Uninstall one of them.")
+                others = sorted(_package_of_entry(one) for one in found if one.name == each.name)
+                self._record_problem(
+                    each.name, each, f"{' and '.join(others)} use the same name. Uninstall one of them."
+                )
             else:
                 self._entries[each.name] = each
         self._is_read = True
@@ -104,27 +108,29 @@ class Registry(Generic[P]):
             found = entry.load()
         except (Exception, SystemExit) as error:  # another author's code: whatever it raises must not stop other parts
             what = f"{type(error).__name__}: {error}".rstrip(": ")
-            self._refuse(name, entry, f"importing it failed with {what}. Repair, update or uninstall the package.")
+            self._raise_broken_part(
+                name, entry, f"importing it failed with {what}. Repair, update or uninstall the package."
+            )
         try:
             return self._check(name, found)
         except ValueError as error:
-            self._refuse(name, entry, str(error))
+            self._raise_broken_part(name, entry, str(error))
 
-    def _refuse(self, name: str, entry: "EntryPoint", why: str) -> NoReturn:
-        self._note(name, entry, why)
+    def _raise_broken_part(self, name: str, entry: "EntryPoint", why: str) -> NoReturn:
+        self._record_problem(name, entry, why)
         self._loaded.pop(name, None)
         raise WrongSetting(self._refused[name])
 
-    def _note(self, name: str, entry: "EntryPoint", why: str) -> None:
-        self._refused[name] = f"The {self._kind} {name!r} of {_origin(entry)} cannot be used: {why}"
+    def _record_problem(self, name: str, entry: "EntryPoint", why: str) -> None:
+        self._refused[name] = f"The {self._kind} {name!r} of {_package_of_entry(entry)} cannot be used: {why}"
 
 
-def _load(path: str) -> Any:
+def _import_by_path(path: str) -> Any:
     module, _, attribute = path.partition(":")
     found = import_module(module.strip())
     return attrgetter(attribute.strip())(found) if attribute else found
 
 
-def _origin(entry: "EntryPoint") -> str:
+def _package_of_entry(entry: "EntryPoint") -> str:
     package = f"the package {entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
     return f"{package} ({entry.value})"

@@ -202,17 +202,17 @@ def is_transient(error: BaseException) -> bool:
 
 
 @contextmanager
-def transient_faults_as_retry(doing: str) -> Iterator[None]:
-    """Raise Retry for transient disk errors. doing: the action for the message, such as `save the ledger`."""
+def transient_faults_as_retry(action: str) -> Iterator[None]:
+    """Raise Retry for transient disk errors. action: the action for the message, such as `save the ledger`."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
         if not is_transient(error):
             raise
-        raise Retry(f"Cannot {doing}: {explain(error, 'data')}") from error
+        raise Retry(f"Cannot {action}: {explain_storage_error(error, 'data')}") from error
 
 
-def explain(error: BaseException, setting: str) -> str:
+def explain_storage_error(error: BaseException, setting: str) -> str:
     """Return the cause and the fix of a storage error in one line, as `cause. Fix.`.
 
     setting: name of the setting that contains the storage location, for the fix. Errors without a known cause are
@@ -224,9 +224,9 @@ def explain(error: BaseException, setting: str) -> str:
     for pattern, cause, fix in _PATTERNS:
         if pattern.search(text):
             return f"{cause}. {fix.format(setting=setting)}."
-    return f"{_quoted(text)}. Headwater retries automatically."
+    return f"{_quote(text)}. Headwater retries automatically."
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     line = " ".join(_COLOURS.sub("", text).split())
     return _SECRET.sub(r"\1 …", _QUERY.sub("", line))[:_MAX_CHARS].rstrip(". ")

@@ -17,7 +17,7 @@ def construct_value(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
     try:
         return loader("").construct_document(node)
     except _FAULTS:
-        for scalar in _scalars(node):
+        for scalar in _scalar_nodes(node):
             try:
                 loader("").construct_document(scalar)
             except _FAULTS:
@@ -27,7 +27,7 @@ def construct_value(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
         raise
 
 
-def _scalars(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
+def _scalar_nodes(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
     todo = [root]
     while todo:
         node = todo.pop()

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Step = str | int
-Path = tuple[Step, ...]
+PathStep = str | int
+Path = tuple[PathStep, ...]
 
 FACET_MAPS = ("facets", "inputFacets", "outputFacets")
 

@@ -81,11 +81,11 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
     """
     with _open_file(path) as file:
         lines = lines_of(file)
-        head = list(first_two_filled(lines))
-        if not any(map(is_filled, head)):
+        head = list(lines_up_to_second_non_blank(lines))
+        if not any(map(is_non_blank, head)):
             raise WrongSetting(f"{path} is empty. Use a file with OpenLineage events, one per line.")
         if has_an_event_per_line(head):
-            yield from filter(is_filled, chain(head, lines))
+            yield from filter(is_non_blank, chain(head, lines))
             return
         events = events_of_document(read_whole_document(str(path), head, file))
         if (first := next(events, None)) is None:
@@ -124,15 +124,15 @@ def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
             yield EventText(number, None, end)
 
 
-def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
+def lines_up_to_second_non_blank(lines: Iterator[EventText]) -> Iterator[EventText]:
     """Yield lines until two of them are not blank. The format of the file is determined by these two lines."""
     wanted = 2
     while wanted and (line := next(lines, None)):
         yield line
-        wanted -= is_filled(line)
+        wanted -= is_non_blank(line)
 
 
-def is_filled(line: EventText) -> bool:
+def is_non_blank(line: EventText) -> bool:
     """Whether a line is not blank. Lines that are too long to read count as not blank."""
     return line.text is None or bool(line.text.strip())
 
@@ -142,7 +142,7 @@ def has_an_event_per_line(head: Iterable[EventText]) -> bool:
 
     head: the first lines of the file, until two of them are not blank.
     """
-    first, second = ([*(line.text for line in head if is_filled(line)), b""])[:2]
+    first, second = ([*(line.text for line in head if is_non_blank(line)), b""])[:2]
     if first is None or second is None:
         return True
     if first.lstrip().startswith(b"["):

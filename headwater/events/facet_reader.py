@@ -30,7 +30,7 @@ from headwater.events.rule_facets import (
     read_tags,
     text_at,
 )
-from headwater.events.subset_condition import SUBSET, condition_columns, is_about_parts
+from headwater.events.subset_condition import SUBSET, condition_columns, names_partitions_or_locations
 from headwater.events.wire import NULL
 from headwater.tables import VALUES
 
@@ -49,7 +49,11 @@ def read_statistics_facets(raw: Raw) -> StatisticsFacets:
     known = tuple([name for name in names if value[name] is not None]) if None in value.values() else names
     subset = value.get(SUBSET)
     return StatisticsFacets(
-        digest_of(canonical_json(value)), names, known, condition_columns(subset), parts_read=is_about_parts(subset)
+        digest_of(canonical_json(value)),
+        names,
+        known,
+        condition_columns(subset),
+        parts_read=names_partitions_or_locations(subset),
     )
 
 

@@ -101,10 +101,10 @@ class _RedactionWalk:
             return self.redact_object(value)
         return self.redact_array(value) if isinstance(value, list) else value
 
-    def redact_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
+    def redact_object(self, found: dict[str, Any], *, is_tag: bool = False) -> dict[str, Any]:
         """Redact an object recursively.
 
-        tag: whether the object is a tag of OpenLineage; the `key` of a tag does not make its `value` a secret.
+        is_tag: whether the object is a tag of OpenLineage; the `key` of a tag does not make its `value` a secret.
         """
         fresh: dict[str, Any] = {}
         changed = False
@@ -118,16 +118,16 @@ class _RedactionWalk:
             elif isinstance(value, list) and is_secret_name(name):
                 fresh[name] = self.redact_array(_without_texts(name, value))
             else:
-                fresh[name] = self.redact_array(value, tags=name == "tags") if isinstance(value, list) else value
+                fresh[name] = self.redact_array(value, are_tags=name == "tags") if isinstance(value, list) else value
             changed = changed or fresh[name] is not value or name is not key
         fresh = fresh if changed else found
-        return fresh if tag else _without_paired_secret(fresh)
+        return fresh if is_tag else _without_paired_secret(fresh)
 
-    def redact_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
+    def redact_array(self, found: list[Any], *, are_tags: bool = False) -> list[Any]:
         fresh: list[Any] = []
         for value in found:
             if isinstance(value, dict):
-                fresh.append(self.redact_object(value, tag=tags))
+                fresh.append(self.redact_object(value, is_tag=are_tags))
             elif isinstance(value, list):
                 fresh.append(self.redact_array(value))
             else:

@@ -31,11 +31,15 @@ def redact_text(text: str, *, prose: bool = False, check: Callable[[], None] | N
     idempotent. A text that still changes after eight passes, or in which one rule finds more than 10,000 secrets, is
     assumed to be an attack and is hidden as a whole.
     """
-    hidden = _remembered(text, prose) if len(text) <= _REMEMBERED_LENGTH else _redact_until_stable(text, prose, check)
+    hidden = (
+        _cached_redacted_or_none(text, prose)
+        if len(text) <= _REMEMBERED_LENGTH
+        else _redacted_or_none(text, prose, check)
+    )
     return text if hidden is None else hidden
 
 
-def _redact_until_stable(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
+def _redacted_or_none(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
     """Return the text without secrets, or None if the text has no secrets."""
     settled = whole = text.encode("utf-8", "surrogatepass")
     for _ in range(_PASSES):
@@ -45,21 +49,21 @@ def _redact_until_stable(text: str, prose: bool, check: Callable[[], None] | Non
     return REDACTED
 
 
-_remembered = lru_cache(maxsize=8192)(_redact_until_stable)
+_cached_redacted_or_none = lru_cache(maxsize=8192)(_redacted_or_none)
 
 
 @dataclass(frozen=True, slots=True)
 class RedactionRule:
     """A rule that replaces the matches of the unnamed groups of a pattern.
 
-    needles: the pattern is tried only if the lower-case text contains one of these. spare: receives a match and the
+    needles: the pattern is tried only if the lower-case text contains one of these. is_exempt: receives a match and the
     matched secret, and returns whether the text stays. prose: whether the rule also applies to names and descriptions.
     """
 
     name: str
     needles: tuple[bytes, ...]
     pattern: Any
-    spare: Callable[[Any, bytes], bool]
+    is_exempt: Callable[[Any, bytes], bool]
     prose: bool
     groups: tuple[int, ...] = field(init=False)
 
@@ -81,7 +85,7 @@ class RedactionRule:
                     break
             else:
                 continue
-            if begin < end and not self.spare(found, text[begin:end]):
+            if begin < end and not self.is_exempt(found, text[begin:end]):
                 if len(parts) >= 2 * _MOST_SECRETS:
                     return _HIDDEN
                 parts += text[done:begin], _HIDDEN
@@ -197,10 +201,10 @@ _CALLS = re.compile(rb"[A-Za-z_][\w.]*+[(\[]")
 
 
 def _make_rule(
-    name: str, needles: str, pattern: str, spare: Callable[[Any, bytes], bool] = _is_hidden, *, prose: bool = True
+    name: str, needles: str, pattern: str, is_exempt: Callable[[Any, bytes], bool] = _is_hidden, *, prose: bool = True
 ) -> RedactionRule:
     return RedactionRule(
-        name, tuple(needle.encode() for needle in needles.split("|")), compile_bytes_pattern(pattern), spare, prose
+        name, tuple(needle.encode() for needle in needles.split("|")), compile_bytes_pattern(pattern), is_exempt, prose
     )
 
 

@@ -10,17 +10,17 @@ from typing import NamedTuple
 class TokenShape(NamedTuple):
     """The shape of a token.
 
-    begin: pattern of the prefix. of: character class of the following characters. least: minimum number of these
-    characters. end: pattern of an optional end.
+    prefix: pattern of the prefix. characters: character class of the following characters. min_length: minimum number
+    of these characters. suffix: pattern of an optional end.
 
     Matching is case-sensitive.
     """
 
     service: str
-    begin: str
-    of: str
-    least: int
-    end: str = ""
+    prefix: str
+    characters: str
+    min_length: int
+    suffix: str = ""
 
 
 TOKENS = [
@@ -109,7 +109,7 @@ TOKENS = [
     TokenShape("Infracost", "ico-", "[A-Za-z0-9]", 32, r"\b"),
 ]
 
-SHAPES = "|".join(f"(?-i:{token.begin}{token.of}{{{token.least},}}{token.end})" for token in TOKENS)
+SHAPES = "|".join(f"(?-i:{token.prefix}{token.characters}{{{token.min_length},}}{token.suffix})" for token in TOKENS)
 
-HINTS = "|".join(f"(?-i:{token.begin}{token.of}{{{min(8, token.least)}}})" for token in TOKENS)
+HINTS = "|".join(f"(?-i:{token.prefix}{token.characters}{{{min(8, token.min_length)}}})" for token in TOKENS)
 """Matches every text in which `SHAPES` may match: a prefix and eight characters."""

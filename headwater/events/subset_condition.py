@@ -16,7 +16,7 @@ def condition_columns(facet: Any) -> tuple[str, ...]:
     return tuple(sorted(set[str]().union(*map(_own_columns, _nested_conditions(facet)))))
 
 
-def is_about_parts(facet: Any) -> bool:
+def names_partitions_or_locations(facet: Any) -> bool:
     """Whether the condition of an input names partitions or locations.
 
     Only datasets that consist of parts have them.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from headwater.events.core_part import FACET_MAPS, Path, Step, core_part, event_kind, facets_with_paths
+from headwater.events.core_part import FACET_MAPS, Path, PathStep, core_part, event_kind, facets_with_paths
 from headwater.events.spec_index import CORE, facet_schema, published_schema
 
 Severity = Literal["error", "info"]
@@ -46,9 +46,9 @@ class Problem:
     severity: Severity = "error"
 
 
-def describe_path(steps: Sequence[Step]) -> str:
+def describe_path(steps: Sequence[PathStep]) -> str:
     """Format a path, such as `run.facets["spark.logicalPlan"].plan[0]`."""
-    text = "".join(_step(step) for step in steps).removeprefix(".") or "event"
+    text = "".join(_step_text(step) for step in steps).removeprefix(".") or "event"
     return text if len(text) <= _LONGEST_PATH else f"{text[: _LONGEST_PATH - 1]}…"
 
 
@@ -77,18 +77,18 @@ def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
 
 def describe_error(error: ValidationError) -> str:
     """Describe what is wrong and what was expected. The text quotes at most a few words of the event."""
-    text = _wording(error.kind, error)
+    text = _problem_text(error.kind, error)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
 
-def _wording(kind: Any, error: ValidationError) -> str:
+def _problem_text(kind: Any, error: ValidationError) -> str:
     match kind.name:
         case "required":
             return f"{_quoted(kind.property)} is required, but missing"
         case "additionalProperties":
             return f"has {', '.join(map(_quoted, kind.unexpected[:3]))}, which this schema does not allow"
         case _:
-            return f"is {_shown(error.instance)}, {_expectation(kind)}"
+            return f"is {_value_text(error.instance)}, {_expectation(kind)}"
 
 
 def _expectation(kind: Any) -> str:
@@ -98,9 +98,9 @@ def _expectation(kind: Any) -> str:
         case "format":
             text = f"expected {_EXPECTED.get(kind.format, kind.format)}"
         case "enum":
-            text = f"expected one of {', '.join(map(_shown, kind.options))}"
+            text = f"expected one of {', '.join(map(_value_text, kind.options))}"
         case "const":
-            text = f"expected {_shown(kind.expected_value)}"
+            text = f"expected {_value_text(kind.expected_value)}"
         case "minimum":
             text = f"expected at least {kind.limit}"
         case "anyOf" | "oneOf":
@@ -116,7 +116,7 @@ def _names_another_form(branch: Sequence[ValidationError]) -> bool:
     return any(error.kind.name in {"const", "enum"} for error in branch)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     match value:
         case dict():
             return "an object"
@@ -132,15 +132,15 @@ def _shown(value: object) -> str:
 
 def _quoted(text: str, longest: int = _LONGEST_VALUE) -> str:
     """Quote and shorten a text. Escapes unprintable characters, which could control a terminal or reorder text."""
-    shown = "".join(map(_printable, text[:longest]))
+    shown = "".join(map(_escape_if_unprintable, text[:longest]))
     return f'"{shown}"' if len(text) <= longest else f'"{shown}…"'
 
 
-def _printable(char: str) -> str:
+def _escape_if_unprintable(char: str) -> str:
     return char if char.isprintable() and char not in '"\\' else char.encode("unicode_escape").decode()
 
 
-def _step(step: Step) -> str:
+def _step_text(step: PathStep) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     shown = describe_key(step)
@@ -156,21 +156,21 @@ def validate_event(event: Mapping[str, Any]) -> list[Problem]:
     Returns at most MOST_PROBLEMS, followed by a note if there are more. Opens no URL in the event, and never raises.
     """
     found: dict[tuple[str, str], Problem] = {}  # the schema of a facet repeats checks of the core schema
-    for problem in _problems(event):
+    for problem in _event_problems(event):
         if len(found) == MOST_PROBLEMS:
             return [*found.values(), Problem("event", None, "has more problems than this list")]
         found.setdefault((problem.path, problem.message), problem)
     return list(found.values())
 
 
-def _problems(event: Mapping[str, Any]) -> Iterator[Problem]:
+def _event_problems(event: Mapping[str, Any]) -> Iterator[Problem]:
     kind = event_kind(event)
     if kind is None:
         yield Problem("event", None, "has no run, job or dataset, expected a RunEvent, JobEvent or DatasetEvent")
         return
     if kind == "JobEvent" and "dataset" in event:
         yield Problem("event", None, "has a job and a dataset, expected one of them", CORE)
-    yield from _broken(f"{CORE}#/$defs/{kind}", core_part(event), ())
+    yield from _schema_problems(f"{CORE}#/$defs/{kind}", core_part(event), ())
     for path, facet in facets_with_paths(event):
         yield from _facet_problems(path, facet)
 
@@ -181,7 +181,7 @@ def _facet_problems(path: Path, facet: dict[str, Any]) -> Iterator[Problem]:
         message = "has a _schemaURL that OpenLineage does not publish: only _producer and _schemaURL were checked"
         yield Problem(describe_path(path), _facet_key(path), message, severity="info")
     if schema.url and not _is_tombstone(path, facet):
-        yield from _broken(schema.url, facet, path)
+        yield from _schema_problems(schema.url, facet, path)
 
 
 def _is_tombstone(path: Path, facet: dict[str, Any]) -> bool:
@@ -189,7 +189,7 @@ def _is_tombstone(path: Path, facet: dict[str, Any]) -> bool:
     return facet.get("_deleted") is True and path[0] != "run" and "facets" in path[1:-1]
 
 
-def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _schema_problems(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]:
     """Yield the problems of a value.
 
     url: the published definition that the value must match. instance: the value; path: its path in the event.
@@ -200,10 +200,10 @@ def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]
                 steps = (*path, *nearest.instance_path)
                 yield Problem(describe_path(steps), _facet_key(steps), describe_error(nearest), url)
     except ValueError as error:
-        yield Problem(describe_path(path), _facet_key(path), _uncheckable(error), url)
+        yield Problem(describe_path(path), _facet_key(path), _uncheckable_message(error), url)
 
 
-def _uncheckable(error: ValueError) -> str:
+def _uncheckable_message(error: ValueError) -> str:
     """Explain why the validator cannot process a value."""
     if isinstance(error, UnicodeEncodeError):
         return "could not be checked: a text in it contains a lone surrogate, which is not valid Unicode"

@@ -75,7 +75,7 @@ def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
     """
     try:
         event = _event.decode(body)
-        if _is_one_of_three(event):
+        if _has_shape_of_its_type(event):
             return event, None
     except _ODD:
         pass
@@ -103,7 +103,7 @@ def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
     return WireDataset(value["namespace"], value["name"], **facets), digest_of(canonical_json(value))
 
 
-def _is_one_of_three(event: WireEvent) -> bool:
+def _has_shape_of_its_type(event: WireEvent) -> bool:
     run, job, dataset = event.run, event.job, event.dataset
     if dataset:
         return run is UNSET and job is UNSET

@@ -102,7 +102,7 @@ def namespace_deletion_events(namespace: str, datasets: Sequence[Name]) -> list[
 
 def _with_dataset_drops(event: Json, datasets: Sequence[Name]) -> Json:
     drop = {"lifecycleStateChange": headwater_facet(lifecycleStateChange="DROP")}
-    return {**event, "outputs": [{**dataset.shown, "facets": drop} for dataset in datasets]}
+    return {**event, "outputs": [{**dataset.as_json, "facets": drop} for dataset in datasets]}
 
 
 def namespace_event(namespace: str, description: Json) -> Json:
@@ -129,7 +129,7 @@ def tags_event(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
 
     tags: the entries of the `tags` facet.
     """
-    event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": headwater_facet(tags=tags)}})
+    event = headwater_event("DatasetEvent", dataset={**dataset.as_json, "facets": {"tags": headwater_facet(tags=tags)}})
     return {**event, "producer": producer}
 
 
@@ -141,7 +141,7 @@ def headwater_event(kind: str, **members: Any) -> Json:
 def _change_event(name: str, operation: str, subject: Name, subject_type: str, **members: str) -> Json:
     run = {
         "runId": str(uuid4()),
-        "facets": {FACET: headwater_facet(mark=operation, kind=subject_type, **subject.shown, **members)},
+        "facets": {FACET: headwater_facet(mark=operation, kind=subject_type, **subject.as_json, **members)},
     }
     job = {"namespace": NAMESPACE, "name": f"api.{name}"}
     return headwater_event("RunEvent", eventType="COMPLETE", run=run, job=job, inputs=[], outputs=[])

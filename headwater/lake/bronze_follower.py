@@ -179,7 +179,7 @@ def _query_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
     return list(zip(sources, _to_heads(found), strict=True))
 
 
-def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
+def terminal_events_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
     """Return the terminal events of runs, in order of receipt.
 
     since_us: a time (us) on the first day (UTC) of receipt that is searched.

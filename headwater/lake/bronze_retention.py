@@ -42,7 +42,7 @@ def delete_old_events(bronze: Bronze, keep_days: int) -> None:
     rejected = bronze.tables[REJECTED.name]
     old = f"cast(received_at AS bigint) < {int(day.timestamp())}000000 AND body IS NOT NULL"
     if rejected.run_query(f"SELECT count(*) AS n FROM t WHERE {old}").column("n")[0].as_py():
-        rejected.blank(BLANKED, old)
+        rejected.set_to_null(BLANKED, old)
 
 
 def remove_unreferenced(bronze: Bronze, sources: list[Source]) -> int:

@@ -182,7 +182,7 @@ class LakeTable(OpenTable):
 
         self._commit_with_retries(delete)
 
-    def blank(self, columns: Sequence[str], condition: str) -> None:
+    def set_to_null(self, columns: Sequence[str], condition: str) -> None:
         """Set columns to null in the rows that match an SQL condition."""
         nothing = dict.fromkeys(columns, "NULL")
         self._commit_with_retries(

@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from headwater.common.errors import LakeUnavailable
 from headwater.common.failpoints import reach_failpoint
-from headwater.common.storage_faults import explain, transient_faults_as_retry
+from headwater.common.storage_faults import explain_storage_error, transient_faults_as_retry
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.lake.queries import translate_panics
 
@@ -103,9 +103,9 @@ def _process_tables(operation: str, tables: TableGroup, work: Callable[[LakeTabl
         try:
             work(table)
         except DeltaError as error:
-            log.info("%s of %s is postponed: %s", operation, name, explain(error, "lake"))
+            log.info("%s of %s is postponed: %s", operation, name, explain_storage_error(error, "lake"))
         except (OSError, LakeUnavailable) as error:
-            reason = error if isinstance(error, LakeUnavailable) else explain(error, "lake")
+            reason = error if isinstance(error, LakeUnavailable) else explain_storage_error(error, "lake")
             log.info("%s is postponed: %s", operation, reason)
             return
 

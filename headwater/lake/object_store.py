@@ -14,7 +14,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, UnknownConfigurati
 from obstore.store import LocalStore, from_url
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.common.storage_options import check_options, option_seconds
 
 T = TypeVar("T")
@@ -109,7 +109,9 @@ class ObjectStore:
         except (BaseError, OSError) as error:
             if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(str(error)):
                 raise
-            raise LakeUnavailable(f"Cannot use {self.address}: {explain(error, self._setting)}") from error
+            raise LakeUnavailable(
+                f"Cannot use {self.address}: {explain_storage_error(error, self._setting)}"
+            ) from error
 
 
 def _open_store(address: str, options: Mapping[str, str]) -> Any:

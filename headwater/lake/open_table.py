@@ -9,7 +9,7 @@ from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headwater.common.errors import GiveUp, LakeUnavailable
-from headwater.common.storage_faults import explain, is_transient
+from headwater.common.storage_faults import explain_storage_error, is_transient
 from headwater.lake.file_checksums import DamagedFile, FileChecksums
 from headwater.lake.queries import QueryRows, run_query, translate_panics
 from headwater.tables import Table
@@ -30,7 +30,7 @@ class _MissingTable(GiveUp):
     """The table does not exist."""
 
 
-class KnownTransactions:
+class TransactionCache:
     """A cache of the transactions of one table version.
 
     Without it, delta-rs would read all commits since the newest checkpoint for each look-up.
@@ -68,7 +68,7 @@ def newest_version(uri: str) -> int:
         with translate_panics(uri):
             return DeltaTable(uri).version()
     except (DeltaError, OSError) as error:
-        raise LakeUnavailable(f"Cannot use the Delta table at {uri}: {explain(error, 'lake')}") from error
+        raise LakeUnavailable(f"Cannot use the Delta table at {uri}: {explain_storage_error(error, 'lake')}") from error
 
 
 class OpenTable:
@@ -90,7 +90,7 @@ class OpenTable:
         self._log = None if "://" in uri else Path(uri, "_delta_log")
         self.checksums = FileChecksums(Path(uri)) if keeps_checksums and self._log else None
         self._handle: DeltaTable | None = None
-        self._known = KnownTransactions()
+        self._known = TransactionCache()
         self.commits = 0
 
     def exists(self) -> bool:
@@ -127,7 +127,7 @@ class OpenTable:
     def reopen(self) -> DeltaTable:
         """Open the table again at its newest version."""
         self._handle = self._translate_errors(lambda: DeltaTable(self.uri, storage_options=self._options or None))
-        self._known = KnownTransactions()
+        self._known = TransactionCache()
         self.commits = 0
         self._check_files(self._handle)
         return self._handle
@@ -232,5 +232,5 @@ class OpenTable:
     def _unavailable_error(self, error: Exception) -> LakeUnavailable:
         self._handle = None
         if self.checksums and not is_transient(error) and (damage := self.checksums.find_log_damage()):
-            return DamagedFile(f"{damage} ({explain(error, 'lake')})")
-        return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain(error, 'lake')}")
+            return DamagedFile(f"{damage} ({explain_storage_error(error, 'lake')})")
+        return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain_storage_error(error, 'lake')}")

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, Schema
 from deltalake.exceptions import CommitFailedError
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.tables import Table, Type
 from headwater.tables.shape import POSITION
 
@@ -83,7 +83,7 @@ def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> Query
     try:
         return QueryRows(_read_all(found, handle.table_uri))
     except Exception as error:  # arro3 has no specific class for read errors
-        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain(error, 'lake')}") from error
+        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain_storage_error(error, 'lake')}") from error
 
 
 def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:

@@ -26,7 +26,7 @@ from deltalake.exceptions import DeltaError
 from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.common.failpoints import reach_failpoint
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.segment_faults import segment_errors
@@ -285,7 +285,7 @@ def _copy_table(lake: LakeFiles, name: str, copies: BackupFiles, into: str, want
         handle = _open_table(table, lake.options, wanted)
         version, files = handle.version(), handle.file_uris()
     except (DeltaError, OSError) as error:
-        what = explain(error, "lake")
+        what = explain_storage_error(error, "lake")
         raise LakeUnavailable(f"Cannot read the Delta table at {table}: {what}. Run the backup again.") from error
     for uri in files:
         _copy_once(lake, f"{name}/{uri.rpartition(f'/{name}/')[2]}", copies, f"{into}/{uri.rpartition(f'/{name}/')[2]}")

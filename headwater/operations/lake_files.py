@@ -107,14 +107,14 @@ def open_lake_files(settings: Settings) -> LakeFiles:
     return StoreFiles(settings) if is_lake_remote(settings) else FolderFiles(lake_folder(settings))
 
 
-def files_below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders. besides: a subfolder to leave out.
+def files_below(folder: Path, excluded: Path | None = None) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders. excluded: a subfolder to leave out.
 
     Follows symlinks to folders, but does not yield symlinks to files.
     """
     for place, folders, names in os.walk(folder, followlinks=True):
-        if besides is not None:
-            folders[:] = [name for name in folders if Path(place, name) != besides]
+        if excluded is not None:
+            folders[:] = [name for name in folders if Path(place, name) != excluded]
         yield from (path for path in (Path(place, name) for name in sorted(names)) if not path.is_symlink())
 
 

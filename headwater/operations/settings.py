@@ -332,7 +332,7 @@ def _check_addresses(settings: Settings) -> None:
             )
 
 
-def settings_shown(settings: Settings) -> list[dict[str, Any]]:
+def settings_for_display(settings: Settings) -> list[dict[str, Any]]:
     """Return the effective settings for display. Secrets are `***`, and URLs have no query."""
     values = settings.model_dump(mode="json")
     return [

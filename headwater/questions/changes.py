@@ -28,7 +28,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.moments import CODE
 from headwater.index.stored.database import DATASET, JOB
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US, Span
+from headwater.lineage.names.generations import MAX_TIME_US, NameSpan
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.jobs import run_id_of
@@ -67,7 +67,7 @@ class Difference(NamedTuple):
 def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     """Yield the changes of datasets, by their names without generations."""
     yield from _dataset_existence_changes(live, history)
-    yield from _columns_no_longer_listed(live, history)
+    yield from _columns_that_readers_stopped_listing(live, history)
     yield from _tag_changes(history)
     yield from _dataset_owner_changes(live, history)
 
@@ -76,7 +76,7 @@ def _dataset_existence_changes(live: LiveGraph, history: ChangeHistory) -> Itera
     naming = live.naming
     new: dict[Name, int] = {}
     for name, at_us in history.first_seen_us(DATASET):
-        dataset = naming.resolve(name, MAX_TIME_US).plain
+        dataset = naming.resolve(name, MAX_TIME_US).without_generation
         if dataset in new or not history.is_mentioned_before(naming.names_of(dataset)):
             new[dataset] = min(at_us, new.get(dataset, at_us))
     for dataset, at_us in new.items():
@@ -86,7 +86,13 @@ def _dataset_existence_changes(live: LiveGraph, history: ChangeHistory) -> Itera
         if renamed or not naming.generations.exists_at(location):
             after = renamed.name if renamed else None
             yield Difference(
-                "dataset", location.plain, None, location.name, after, at_us, partial(history.run_with_job, key)
+                "dataset",
+                location.without_generation,
+                None,
+                location.name,
+                after,
+                at_us,
+                partial(history.run_with_job, key),
             )
     for each in history.changed_column_lists():
         if each.before:
@@ -104,7 +110,7 @@ def _column_changes(history: ChangeHistory, lists: ChangedColumnLists) -> Iterat
             yield Difference("column", lists.dataset, column, old, new, order.time_us, run)
 
 
-def _columns_no_longer_listed(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+def _columns_that_readers_stopped_listing(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     for dataset in history.datasets_with_lists():
         names, columns = live.naming.names_of(dataset), live.columns(dataset)
         for each in columns_unlisted_by_readers(live, dataset, history.until_us):
@@ -134,7 +140,7 @@ def _active_tags(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], st
 
 def _dataset_owner_changes(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     for each in history.changed_facets(DATASET, ("ownership",)):
-        dataset = live.naming.resolve(each.name, each.time_us).plain
+        dataset = live.naming.resolve(each.name, each.time_us).without_generation
         yield from _owner_changes(
             dataset, each, partial(history.run_using_at, live.naming.names_of(dataset), each.time_us)
         )
@@ -159,7 +165,7 @@ def _owner_names(text: str | None) -> set[str]:
 def new_job_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
     """Yield (job key, change) for each new job. The change contains the current name of the job."""
     for key, at_us in history.first_seen_us(JOB):
-        job = live.job(key)
+        job = live.job_name(key)
         yield key, Difference("job", job, None, None, job.name, at_us, partial(history.job_run_at, key, at_us), "job")
 
 
@@ -277,7 +283,7 @@ def _datasets_named_by(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
     naming, found = live.naming, set[Name]()
     for name in map(live.names.name, numbers):
         locations = (location for _, location in naming.bindings.get(name, ()))
-        found.update(each.plain for each in (name, *locations, *naming.datasets_in(Span(name))))
+        found.update(each.without_generation for each in (name, *locations, *naming.datasets_in(NameSpan(name))))
     return found
 
 
@@ -341,5 +347,5 @@ def _to_change_item(live: LiveGraph, difference: Difference) -> ChangeItem:
         difference.kind, difference.thing, difference.of, *difference.name.parts, difference.column,
         before, after,
         iso_time(difference.time_us) or "", run_id_of(run[0]) if run else None,
-        Job(*live.job(run[1]).parts) if run else None,
+        Job(*live.job_name(run[1]).parts) if run else None,
     )  # fmt: skip

@@ -94,11 +94,11 @@ class StepHistory:
         history.add(writes)
         lineages: dict[int, OutputLineage] = {}
         periods: dict[tuple[ColumnLink, Transformation], list[ValidityInterval[int]]] = {}
-        for each in [*history.ended, *history.standing]:
+        for each in [*history.ended, *history.open_intervals]:
             if each.edge not in lineages:
                 lineages[each.edge] = remask(output, runs.output_lineage(each.edge))
             for edge in lineages[each.edge].edges:
-                line = (edge.source.plain, edge.column, edge.target)
+                line = (edge.source.without_generation, edge.column, edge.target)
                 periods.setdefault((line, edge.transformation), []).append(each)
         by_time = _writes_by_time(writes)
         for (line, transformation), own in periods.items():
@@ -168,7 +168,7 @@ def run_lookup(live: LiveGraph) -> RunLookup:
         found = history.run_of_event(order)
         at = iso_time(order.time_us)
         return (
-            RunReference(run_id_of(found[0]), at, Job(*live.job(found[1]).parts))
+            RunReference(run_id_of(found[0]), at, Job(*live.job_name(found[1]).parts))
             if found
             else RunReference(None, at, None)
         )
@@ -199,7 +199,7 @@ class ColumnHistory:
         """Return whether the dataset has a base list, and only lists that readers report contain this column."""
         return column in self.current_columns and column not in self._written
 
-    def type_changed_by(self, column: str) -> RunReference:
+    def run_that_changed_type(self, column: str) -> RunReference:
         """Return the run since which a column has its current type."""
         described, newest = self.current_columns.get(column), None
         kind = described.type if described else None
@@ -234,7 +234,7 @@ class TagHistory:
         for facets_of_producer in facets:
             self._add_producer(facets_of_producer)
 
-    def added_by(self, column: str | None, key: str) -> RunReference:
+    def run_that_added(self, column: str | None, key: str) -> RunReference:
         """Return the run that added a tag, or an empty reference for a tag that comes from the tags file."""
         order = self._since.get((column, key))
         return self._run_of(order) if order else NO_RUN

@@ -9,7 +9,7 @@ from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.dataset_readers import columns_unlisted_by_readers
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
-from headwater.index.stored.events import Place
+from headwater.index.stored.events import EventPlace
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.canonical_names import NameRules
@@ -54,10 +54,10 @@ class ContractReader:
         self._view, self._live, self._as_of = view, live, as_of_us
         self._until = MAX_TIME_US if as_of_us is None else as_of_us
         self._runs, self._catalog = RunHistory(live), Catalog(live, as_of_us)
-        self._health = HealthReader(live, view.counted, now_us if as_of_us is None else min(now_us, as_of_us))
+        self._health = HealthReader(live, view.counted_edges, now_us if as_of_us is None else min(now_us, as_of_us))
         self._now_us, self._run_of = min(now_us, self._until), run_lookup(live)
         self._lineage = ContractLineage(view, live, self._until)
-        self._places: dict[tuple[str, str], set[Place]] = {}
+        self._places: dict[tuple[str, str], set[EventPlace]] = {}
 
     def read_facts(self, subject: Subject) -> ContractFacts:
         """Return the observed facts of a dataset. Raises NotKnown, or WrongQuestion if several datasets match."""
@@ -107,7 +107,7 @@ class ContractReader:
             found.append(
                 ContractColumn(
                     called, kind, text, self._read_tags(name, called, tag_history), exposures.get(key, []), sources,
-                    column_history.type_changed_by(called), column_history.is_named_only_by_readers(called),
+                    column_history.run_that_changed_type(called), column_history.is_named_only_by_readers(called),
                 )
             )  # fmt: skip
             cut = cut or more
@@ -126,7 +126,7 @@ class ContractReader:
 
     def _written_columns(self, name: Name) -> list[str]:
         """Return the columns that runs write, for a dataset without a reported schema."""
-        graph, counted = self._view.snapshot.graph, self._view.counted
+        graph, counted = self._view.snapshot.graph, self._view.counted_edges
         number = counted.lifetimes.newest_with_lineage(name)
         nodes = graph.nodes_of(number) if number is not None else ()
         return sorted(key for node in nodes if (key := graph.columns[node].key) and _is_written(graph, counted, node))
@@ -136,12 +136,12 @@ class ContractReader:
         key = None if column is None else columns.key(column)
         values = {
             (tag.key, tag.value): tag.column
-            for tag in self._view.snapshot.tags().get(name, ())
+            for tag in self._view.snapshot.current_tags().get(name, ())
             if (None if tag.column is None else columns.key(tag.column)) == key
         }
         values |= dict.fromkeys(self._view.rules.tags_of(*name.parts, column))
         return [
-            ContractTag(tag, value, tag_history.added_by(sent, tag))
+            ContractTag(tag, value, tag_history.run_that_added(sent, tag))
             for (tag, value), sent in sorted(values.items())
             if value.casefold() != "false"
         ]
@@ -150,7 +150,7 @@ class ContractReader:
         snapshot = self._view.snapshot
         if snapshot.exists(name):
             return None
-        ends = snapshot.naming.generations.ends(name)
+        ends = snapshot.naming.generations.generation_ends(name)
         return self._run_reference(ends[-1][1], ends[-1][0]) if ends else NO_RUN
 
     def _service_levels(self, name: Name) -> ContractService:
@@ -183,9 +183,9 @@ class ContractReader:
 
     def _run_reference(self, run_key: str, time_us: int) -> RunReference:
         job = self._runs.job_key_of_run(run_key)
-        job_answer = Job(*self._view.snapshot.job(job).parts) if job else None
+        job_answer = Job(*self._view.snapshot.job_name(job).parts) if job else None
         return RunReference(run_id_of(run_key), iso_time(time_us), job_answer)
 
 
 def _is_written(graph: Graph, counted: CountedEdges, node: int) -> bool:
-    return any(counted.live[number] for _, _, number in graph.into.edges(node))
+    return any(counted.live_mask[number] for _, _, number in graph.incoming.edges(node))

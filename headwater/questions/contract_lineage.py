@@ -14,7 +14,7 @@ from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import is_never_hidden
 from headwater.lineage.snapshots.as_of import View
 from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.impact import walk
+from headwater.lineage.traversal.impact import walk_lineage
 from headwater.lineage.traversal.masking_surface import SurfaceColumn
 from headwater.questions.answer_types.common import Column, Job
 from headwater.questions.answer_types.contracts import (
@@ -48,7 +48,9 @@ class ContractLineage:
 
         until_us: runs after this time are ignored.
         """
-        self._snapshot, self._counted, self._rules = view._replace(counted=view.counted.only_newest())
+        self._snapshot, self._counted, self._rules = view._replace(
+            counted_edges=view.counted_edges.without_earlier_masks()
+        )
         self._graph, self._live = view.snapshot.graph, live
         self._shown, runs, remask = (
             ColumnConverter(view.snapshot),
@@ -62,16 +64,16 @@ class ContractLineage:
         self._tag_ages = cache(
             lambda dataset: TagHistory(ContractHistory(live, dataset, until_us).tags_facets(), run_of)
         )
-        self._links = TableLinks(view.snapshot, view.counted, is_never_hidden)
+        self._links = TableLinks(view.snapshot, view.counted_edges, is_never_hidden)
 
     def source_columns(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
         """Return (upstream columns of a column, nearest first; whether the list is incomplete)."""
         starts = nodes_of(self._snapshot, self._counted, dataset, key)
-        found = walk(
+        found = walk_lineage(
             self._graph, starts, self._counted, forward=False, mode="value", depth=MAX_DEPTH, limit=SOURCES
         )  # fmt: skip
         ways: dict[int, StepChange | None] = {}
-        return [self._to_contract_source(hit, found.ways, ways) for hit in found.hits], found.truncated
+        return [self._to_contract_source(hit, found.hits_by_node, ways) for hit in found.hits], found.truncated
 
     def influencing_columns(self, dataset: Name) -> list[ContractSource]:
         """Return the columns that filter, join, group or sort all rows of a dataset."""
@@ -96,7 +98,10 @@ class ContractLineage:
 
     def ended_steps(self, dataset: Name) -> list[EndedStep]:
         """Return the steps into a dataset and its upstream datasets that no longer count, newest first."""
-        every = [dataset, *(self._graph.names[number].plain for number in self._upstream_datasets(dataset))]
+        every = [
+            dataset,
+            *(self._graph.names[number].without_generation for number in self._upstream_datasets(dataset)),
+        ]
         ended = [(change, line, into) for into in every for line, change in self._ages(into).ended_steps()]
         return [
             EndedStep(
@@ -112,10 +117,10 @@ class ContractLineage:
     def current_writers(self, dataset: Name) -> list[ContractWriter]:
         """Return the jobs that currently write a dataset."""
         number, found = self._counted.lifetimes.newest_with_lineage(dataset), dict[Name, bool]()
-        for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
-            output, lineage = self._graph.sets[each]
-            if output.has_job and self._counted.says(each):
-                ids = (self._graph.dataset(name) for name in lineage.source_datasets)
+        for each in sorted(self._graph.writers_by_dataset.get(number, ())) if number is not None else ():
+            output, lineage = self._graph.edge_sets[each]
+            if output.has_job and self._counted.is_counted(each):
+                ids = (self._graph.dataset_number(name) for name in lineage.source_datasets)
                 hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
                 hides = hides or bool(lineage.source_jobs and not lineage.has_column_lineage)
                 found[output.job] = found.get(output.job, False) or hides
@@ -135,13 +140,13 @@ class ContractLineage:
         value is possible, so all tags are returned.
         """
         ancestors = self._upstream_datasets(dataset)
-        near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
+        near = {dataset, *(self._graph.names[number].without_generation for number in ancestors)}
         if any(map(self._is_fed_by_a_job, (self._counted.lifetimes.newest_with_lineage(dataset), *ancestors))):
             near.update(self._tags_by_dataset)
         return sorted({key for name in near for key in self._tags_by_dataset.get(name, ())})
 
     def _is_fed_by_a_job(self, dataset: int | None) -> bool:
-        fed_by = self._graph.fed_by.get(dataset, set()) if dataset is not None else set()
+        fed_by = self._graph.writers_by_dataset.get(dataset, set()) if dataset is not None else set()
         return not self._graph.with_source_jobs.isdisjoint(fed_by)
 
     def exposures_by_column(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
@@ -149,7 +154,10 @@ class ContractLineage:
 
         A tag of the column itself is omitted, because the facts of the column contain it separately.
         """
-        starts, found = self._counted.lifetimes.starts(dataset), defaultdict[str, list[ContractExposure]](list)
+        starts, found = (
+            self._counted.lifetimes.start_generations(dataset),
+            defaultdict[str, list[ContractExposure]](list),
+        )
         for tag in tags:
             surface = self._surface(tag)
             for each in surface.columns if surface else ():
@@ -178,15 +186,15 @@ class ContractLineage:
             number = each.opaque
             if number is None:
                 return NO_RUN
-            output = self._graph.sets[number][0]
-            age = self._ages(self._graph.names[each.dataset].plain).writers.get(output.job)
+            output = self._graph.edge_sets[number][0]
+            age = self._ages(self._graph.names[each.dataset].without_generation).writers.get(output.job)
             return self._run_reference(age.opaque if age else None)
-        change, source = self._newest_change_from_tagged(each.hit, surface.ways)
+        change, source = self._newest_change_from_tagged(each.hit, surface.hits_by_node)
         return max(self._run_reference(change), self._run_that_tagged(source, tag), key=lambda by: by.time or "")
 
     def _run_that_tagged(self, node: int, tag: str) -> RunReference:
         number, key = self._graph.columns[node]
-        dataset = self._graph.names[number].plain
+        dataset = self._graph.names[number].without_generation
         columns = self._snapshot.shown_columns(dataset)
         found = [
             by
@@ -250,9 +258,9 @@ class ContractLineage:
     def _newest_change_of_step(self, source: int, target: int, hit: Hit) -> StepChange | None:
         """Return the newest change of a step, over all of its transformations."""
         number, key = self._graph.columns[target]
-        into = self._graph.names[number].plain
+        into = self._graph.names[number].without_generation
         from_number, column = self._graph.columns[source]
-        line = (self._graph.names[from_number].plain, column or "", key)
+        line = (self._graph.names[from_number].without_generation, column or "", key)
         how = [each for each in self._steps_between(source, target) if each.is_direct]
         changes = [
             self._ages(into).since_change(line, each)
@@ -262,17 +270,17 @@ class ContractLineage:
 
     def _steps_between(self, source: int, target: int) -> Mapping[Transformation, Job]:
         (far, column), (number, key) = self._graph.columns[source], self._graph.columns[target]
-        return self._steps_into(number).get((self._graph.names[far].plain, column or "", key), {})
+        return self._steps_into(number).get((self._graph.names[far].without_generation, column or "", key), {})
 
     def _read_steps(self, number: int) -> _Steps:
         """Return the column links that count and lead into a dataset, each with its transformations and their jobs."""
         found = defaultdict[ColumnLink, dict[Transformation, Job]](dict)
-        for each in sorted(self._graph.fed_by.get(number, ())):
-            if self._counted.live[each]:
-                output, lineage = self._graph.sets[each]
+        for each in sorted(self._graph.writers_by_dataset.get(number, ())):
+            if self._counted.live_mask[each]:
+                output, lineage = self._graph.edge_sets[each]
                 for edge in lineage.edges:
-                    found[edge.source.plain, edge.column, edge.target][edge.transformation] = self._to_answer_job(
-                        output.job
+                    found[edge.source.without_generation, edge.column, edge.target][edge.transformation] = (
+                        self._to_answer_job(output.job)
                     )
         return found
 
@@ -287,10 +295,10 @@ class ContractLineage:
         return [*found]
 
     def _to_answer_job(self, key: Name) -> Job:
-        return Job(*self._snapshot.job(key).parts)
+        return Job(*self._snapshot.job_name(key).parts)
 
     def _run_reference(self, change: StepChange | None) -> RunReference:
-        return change.to_answer(self._snapshot.job) if change else NO_RUN
+        return change.to_answer(self._snapshot.job_name) if change else NO_RUN
 
 
 def _newer_change(one: StepChange | None, other: StepChange | None) -> StepChange | None:

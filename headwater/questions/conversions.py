@@ -37,11 +37,11 @@ def former_location(naming: NameResolver, dataset: Name) -> FormerLocation | Uns
 
     Returns UNSET if a name still means the location.
     """
-    found = naming.moved.former(dataset.plain)
+    found = naming.moved_names.former_location(dataset.without_generation)
     return FormerLocation(*found.name.parts, iso_time(found.since_us) or "") if found else UNSET
 
 
-class _ShownDataset(NamedTuple):
+class _DatasetForAnswer(NamedTuple):
     namespace: str
     name: str
     schema: Columns
@@ -55,7 +55,7 @@ class ColumnConverter:
         self._snapshot = snapshot
         self._presumed = presumed
         self._graph = snapshot.graph
-        self._datasets: dict[int, _ShownDataset] = {}
+        self._datasets: dict[int, _DatasetForAnswer] = {}
         self._jobs: dict[int, Job] = {}
         self._transformations: dict[int, StepTransformation] = {}
         self._vias: dict[tuple[int, int, int], Via] = {}
@@ -83,7 +83,7 @@ class ColumnConverter:
                     vias.get((parent, transformation, edge_set)) or self.to_via(hit),
                     not known or key in known,
                     earlier,
-                    iso_time(self._snapshot.seen(edge_set).last_us) if earlier else None,
+                    iso_time(self._snapshot.report_times(edge_set).last_us) if earlier else None,
                     presumed or UNSET,
                 )
             )
@@ -95,7 +95,7 @@ class ColumnConverter:
         transformation = self._transformations.get(hit.transformation) or self._transformation_by_number(
             hit.transformation
         )
-        output, lineage = self._graph.sets[hit.edge_set]
+        output, lineage = self._graph.edge_sets[hit.edge_set]
         presumed = True if hit.edge_set in self._presumed else UNSET
         shown = Via(*self.names_of_node(hit.parent), job, transformation, edge_origin(output, lineage), UNSET, presumed)
         if not lineage.doubtful_sources:
@@ -112,13 +112,13 @@ class ColumnConverter:
         namespace, name, schema = self._datasets.get(number) or self._dataset_for_answer(number)
         return namespace, name, None if key is None else schema.displayed_spelling(key)
 
-    def _dataset_for_answer(self, number: int) -> _ShownDataset:
+    def _dataset_for_answer(self, number: int) -> _DatasetForAnswer:
         name = self._graph.names[number]
-        found = self._datasets[number] = _ShownDataset(*name.parts, self._snapshot.columns(name))
+        found = self._datasets[number] = _DatasetForAnswer(*name.parts, self._snapshot.columns(name))
         return found
 
     def _job_of_edge_set(self, edge_set: int) -> Job:
-        found = self._jobs[edge_set] = Job(*self._snapshot.job(self._graph.sets[edge_set][0].job).parts)
+        found = self._jobs[edge_set] = Job(*self._snapshot.job_name(self._graph.edge_sets[edge_set][0].job).parts)
         return found
 
     def _transformation_by_number(self, transformation: int) -> StepTransformation:

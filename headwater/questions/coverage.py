@@ -39,7 +39,7 @@ def coverage(
 
     kind: list only datasets or only jobs. is_hidden: returns whether to omit a dataset.
     """
-    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
+    there = [name for name in snapshot.current_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not is_hidden(name)}
     jobs, unread = _job_reasons(snapshot, counted), _unread_sql_reasons_by_job(snapshot, counted)
     items = [
@@ -54,7 +54,7 @@ def coverage(
         if reason not in (COVERED, INFERRED)
     ]
     items += [
-        CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason, unread=sorted(unread.get(name, ())))
+        CoverageItem(kind="job", **snapshot.job_name(name).as_json, reason=reason, unread=sorted(unread.get(name, ())))
         for name, reason in jobs.items()
         if reason not in (COVERED, INFERRED)
     ]
@@ -66,8 +66,8 @@ def coverage(
 
 def _lineage_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
     number = counted.lifetimes.newest_with_lineage(name)
-    fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
-    return [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
+    fed_by = snapshot.graph.writers_by_dataset.get(number, set()) if number is not None else set()
+    return [snapshot.graph.edge_sets[each][1] for each in fed_by if counted.is_counted(each)]
 
 
 def _unread_sql_reasons_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
@@ -79,8 +79,8 @@ def _unread_sql_reasons_into(snapshot: Snapshot, counted: CountedEdges, name: Na
 
 def _unread_sql_reasons_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
     found: dict[Name, set[str]] = {}
-    for number, (job_output, lineage) in snapshot.graph.sets.items():
-        if lineage.unread_sql_reason and job_output.has_job and counted.says(number):
+    for number, (job_output, lineage) in snapshot.graph.edge_sets.items():
+        if lineage.unread_sql_reason and job_output.has_job and counted.is_counted(number):
             found.setdefault(job_output.job, set()).add(lineage.unread_sql_reason)
     return found
 
@@ -103,11 +103,11 @@ def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> st
 def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
     found: dict[Name, set[str]] = {}
     inferring: set[Name] = set()
-    for number, (job_output, lineage) in snapshot.graph.sets.items():
+    for number, (job_output, lineage) in snapshot.graph.edge_sets.items():
         if (
             lineage.output is not None
             and job_output.has_job
-            and counted.says(number)
+            and counted.is_counted(number)
             and (lineage.has_sources or lineage.other_inputs)
         ):
             found.setdefault(job_output.job, set()).add(COVERED if lineage.has_column_lineage else _OPAQUE_JOB)

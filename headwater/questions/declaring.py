@@ -71,7 +71,7 @@ class Parameter(NamedTuple):
         return first + "".join(word.capitalize() for word in rest)
 
     @property
-    def called(self) -> str:
+    def notebook_name(self) -> str:
         """The name of the parameter for agents and notebooks."""
         return self.help.called or self.key
 
@@ -207,7 +207,10 @@ class Question(NamedTuple):
         found = self.run(sources, {each.key: each.parse(given.get(each.name)) for each in self.parameters})
         if isinstance(found, AnswerStruct) and may_contain_datasets(type(found)):
             set_display_names(
-                found, sources.open_views.query_current_index(lambda live, rules: live.display_names(rules.names).of)
+                found,
+                sources.open_views.query_current_index(
+                    lambda live, rules: live.display_names(rules.names).display_name
+                ),
             )
         return found
 
@@ -264,7 +267,7 @@ def call_with_notebook_values(make: Callable[..., _T], values: Mapping[str, Any]
 
     Raises WrongQuestion as a question does. None and empty texts count as missing.
     """
-    accepted = {each.called: each for each in _COMPOSED[_type_made_by(make)][1]}
+    accepted = {each.notebook_name: each for each in _COMPOSED[_type_made_by(make)][1]}
     for name in values.keys() - accepted.keys():
         raise WrongQuestion(f"There is no parameter {name[:40]!r}. The parameters are {', '.join(accepted)}.")
     return make(**{each.key: each.parse(_to_query_text(values.get(name))) for name, each in accepted.items()})

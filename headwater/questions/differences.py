@@ -49,17 +49,27 @@ def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, Ed
 def _edges_without_masks(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
     graph = snapshot.graph
     existing = {name for name in graph.generations if counted.shows_dropped or snapshot.exists(name)}
-    for number, (job_output, lineage) in graph.sets.items():
-        if not counted.says(number) or lineage.output is None or graph.dataset(lineage.output) in counted.hidden:
+    for number, (job_output, lineage) in graph.edge_sets.items():
+        if (
+            not counted.is_counted(number)
+            or lineage.output is None
+            or graph.dataset_number(lineage.output) in counted.dropped_datasets
+        ):
             continue
-        output = lineage.output.plain
+        output = lineage.output.without_generation
         for edge in lineage.edges:
-            if edge.source.plain in existing and _has_column(snapshot, edge.source, edge.column):
+            if edge.source.without_generation in existing and _has_column(snapshot, edge.source, edge.column):
                 targets = lineage.dataset_wide_targets if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.is_direct)
+                    found = NamedEdge(
+                        edge.source.without_generation, edge.column, output, target, edge.transformation.is_direct
+                    )
                     yield found, EdgeJob(job_output.job, edge.transformation.is_masked)
-        for source in () if lineage.has_column_lineage else {name.plain for name in lineage.source_datasets} & existing:
+        for source in (
+            ()
+            if lineage.has_column_lineage
+            else {name.without_generation for name in lineage.source_datasets} & existing
+        ):
             yield NamedEdge(source, None, output, None, True), EdgeJob(job_output.job, False)
 
 
@@ -68,7 +78,7 @@ def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
 
     Edges of readers stay after the dataset was recreated. But a column that the newest schema lacks feeds nothing.
     """
-    newest = snapshot.naming.generations.newest(source)
+    newest = snapshot.naming.generations.newest_generation(source)
     columns = snapshot.columns(newest)
     if source == newest or not columns.names:
         return True
@@ -128,7 +138,7 @@ def _to_diff_item(
         Column(*edge.output.parts, _column_spelling(snapshot, edge.output, edge.target)),
         "DIRECT" if edge.direct else "INDIRECT",
         edge_job.masked,
-        Job(*snapshot.job(edge_job.job).parts),
+        Job(*snapshot.job_name(edge_job.job).parts),
     )
 
 

@@ -21,14 +21,19 @@ def edge_answer(
     column = None if start.column is None else find_column(snapshot, source, start.column)
     target = None if end.column is None else find_column(snapshot, output, end.column)
     number = counted.lifetimes.newest_with_lineage(output)
-    counts = counted.of_any().live
-    fed_by = sorted(snapshot.graph.fed_by.get(number, ())) if number is not None else []
+    counts = counted.with_earlier_uses_and_writes().live_mask
+    fed_by = sorted(snapshot.graph.writers_by_dataset.get(number, ())) if number is not None else []
     items = []
     for each in fed_by:
-        job_output, lineage = snapshot.graph.sets[each]
+        job_output, lineage = snapshot.graph.edge_sets[each]
         edges = [edge for edge in lineage.edges if _is_requested_edge(edge, lineage, source, column, target)]
         if counts[each] and (
-            edges or (column is None and target is None and source in (each.plain for each in lineage.source_datasets))
+            edges
+            or (
+                column is None
+                and target is None
+                and source in (each.without_generation for each in lineage.source_datasets)
+            )
         ):
             items.append(_to_edge_reason(snapshot, each, job_output.job, edges))
     if not items:
@@ -39,16 +44,16 @@ def edge_answer(
 def _is_requested_edge(
     edge: Edge, lineage: OutputLineage, source: Name, column: str | None, target: str | None
 ) -> bool:
-    if edge.source.plain != source or (column is not None and edge.column != column):
+    if edge.source.without_generation != source or (column is not None and edge.column != column):
         return False
     return target is None or edge.target == target or (edge.target is None and target in lineage.dataset_wide_targets)
 
 
 def _to_edge_reason(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
-    stats = snapshot.stats(number)
+    stats = snapshot.edge_set_stats(number)
     return EdgeReason(
-        Job(*snapshot.job(job).parts),
-        edge_origin(*snapshot.graph.sets[number]),
+        Job(*snapshot.job_name(job).parts),
+        edge_origin(*snapshot.graph.edge_sets[number]),
         [
             transformation_for_answer(transformation)
             for transformation in dict.fromkeys(edge.transformation for edge in edges)

@@ -31,7 +31,12 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, p
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
         for sent in sent_facets(
-            event_id, received_us, parse_stored_event(body), names.in_event, names.job, has_run_specific_facets=True
+            event_id,
+            received_us,
+            parse_stored_event(body),
+            names.canonical_in_event,
+            names.canonical_job,
+            has_run_specific_facets=True,
         ):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
@@ -55,7 +60,7 @@ _ORDER = RowOrder[SentFacet](
 
 
 def _to_facet_item(sent: SentFacet) -> FacetItem:
-    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
+    shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.as_json
     return FacetItem(**shown, eventTime=iso_time(sent.time_us), facet=decode(bytes(sent.value)))
 
 

@@ -25,7 +25,7 @@ def difference_of_files(
     only: list only `added`, `removed` or `changed` edges. Raises WrongQuestion, with the line, for an invalid event.
     """
     old, new = (_snapshot_of_file(rules, path) for path in (before, after))
-    return edge_differences((old, old.counted()), (new, new.counted()), page=page, only=only)
+    return edge_differences((old, old.counted_edges()), (new, new.counted_edges()), page=page, only=only)
 
 
 def _snapshot_of_file(rules: UserRules, path: Path) -> FactSnapshot:

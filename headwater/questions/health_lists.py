@@ -15,7 +15,7 @@ from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.index.stored.events import Place
+from headwater.index.stored.events import EventPlace
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
@@ -47,7 +47,7 @@ class ReplacedTable(NamedTuple):
     writes: for each of the newest writes, newest first, the bronze positions of the run's events.
     """
 
-    writes: list[set[Place]]
+    writes: list[set[EventPlace]]
 
 
 class EmptiedTable(NamedTuple):
@@ -97,7 +97,7 @@ def emptied_tables(
     zero = {
         name: each for name, each in candidates.items() if _written_row_count(newest, each.writes[0], name, names) == 0
     }
-    before = set[Place]().union(*(places for each in zero.values() for places in each.writes[1:]))
+    before = set[EventPlace]().union(*(places for each in zero.values() for places in each.writes[1:]))
     older = events_at(bronze, before) if before else {}
     found: dict[Name, EmptiedTable] = {}
     for name, each in zero.items():
@@ -109,7 +109,7 @@ def emptied_tables(
 
 
 def _written_row_count(
-    events: Mapping[Place, StoredBody], places: set[Place], name: Name, names: NameRules
+    events: Mapping[EventPlace, StoredBody], places: set[EventPlace], name: Name, names: NameRules
 ) -> int | None:
     counts = (row_count_in(events[place].body, name, names) for place in places if place in events)
     return max((rows for rows in counts if rows is not None), default=None)
@@ -129,24 +129,24 @@ MAX_SHOWN = 100
 
 def health_of_dataset(view: View, live: LiveGraph, asked: Subject, now_us: int, limit: int) -> HealthAnswer:
     """Answer the health of a dataset, its owners, and the datasets downstream that its problem makes stale."""
-    reader = HealthReader(live, view.counted, now_us)
+    reader = HealthReader(live, view.counted_edges, now_us)
     name = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
     about = about_from_facets(
-        decode_facets(Catalog(live).dataset_facets(name, excluded={"schema"})), live.tags().get(name, ())
+        decode_facets(Catalog(live).dataset_facets(name, excluded={"schema"})), live.current_tags().get(name, ())
     )
     never = reader.health_of_never_written(name)
     if never is not None:
         state, runs = never
         found = _single_health_answer(reader.health_item("dataset", name, state, []), about, (), limit)
         found.never_written = True
-        found.failed_runs = [reader.health_run(run) for run in runs if run.has_failed][:limit]
+        found.failed_runs = [reader.run_for_answer(run) for run in runs if run.has_failed][:limit]
         return found
     state, item = reader.dataset_health(name), reader.dataset_health_item(name)
     waiting = [] if state.since_us is None else reader.downstream_not_refreshed(name, state.since_us)
     return _single_health_answer(item, about, waiting, limit)
 
 
-def whole_health_of_dataset(
+def health_of_dataset_with_row_counts(
     open_views: ViewOpener, asked: Subject, now_us: int, limit: int, bronze: Bronze
 ) -> HealthAnswer:  # fmt: skip
     """Answer as `health_of_dataset`, and check the row counts of its newest writes in bronze."""
@@ -154,7 +154,7 @@ def whole_health_of_dataset(
         answer = health_of_dataset(view, live, asked, now_us, limit)
         (item,) = answer.items
         name, names = Name(item.namespace, item.name), view.rules.names
-        candidates = replaced_tables(live, HealthReader(live, view.counted, now_us), [name])
+        candidates = replaced_tables(live, HealthReader(live, view.counted_edges, now_us), [name])
     found = emptied_tables(bronze, names, candidates).get(name)
     if found is not None:
         answer.items = [found.mark_as_emptied(item)]
@@ -164,14 +164,14 @@ def whole_health_of_dataset(
 
 def health_of_job(view: View, live: LiveGraph, asked: tuple[str | None, str], now_us: int, limit: int) -> HealthAnswer:
     """Answer the health of a job, its owners, and the datasets that it has not refreshed."""
-    reader, (namespace, called) = HealthReader(live, view.counted, now_us), asked
+    reader, (namespace, called) = HealthReader(live, view.counted_edges, now_us), asked
     row = Catalog(live).find_job(Name(namespace, called)) if namespace is not None else None
     key = row.key_number if row else None
     if key is None:
         every = (live.names.name(number) for number in reader.times.job_key_numbers())
         key = live.names.find_number(find_job(view.snapshot, every, namespace, called)) or 0
-    state, shown = reader.job_health(key), live.job(live.names.name(key))
-    outputs = {name.plain for name in reader.times.datasets_written_by_job(key)}
+    state, shown = reader.job_health(key), live.job_name(live.names.name(key))
+    outputs = {name.without_generation for name in reader.times.datasets_written_by_job(key)}
     waiting = [] if state.since_us is None else _outputs_not_refreshed(reader, sorted(outputs), state.since_us, now_us)
     about = about_from_facets(decode_facets(Catalog(live).job_facets(shown)))
     return _single_health_answer(reader.health_item("job", shown, state, []), about, waiting, limit)
@@ -182,7 +182,7 @@ def _single_health_answer(item: HealthItem, about: About, waiting: Iterable[NotR
     return HealthAnswer([item], {item.status: 1}, about, found[:limit], False, [], 1, len(found) > limit)
 
 
-def unhealthy_list(
+def list_health_problems(
     open_views: ViewOpener,
     now_us: int,
     only_status: Status | None,
@@ -199,7 +199,7 @@ def unhealthy_list(
     for some in count(max_checks, max_checks):  # larger batches each time, so that it ends despite new events
         with open_views.open_view_and_index(AsOf()) as (view, live):
             known = live.cached_across_generations("health", HealthCache)
-            reader = HealthReader(live, view.counted, known.answer_time_us(now_us))
+            reader = HealthReader(live, view.counted_edges, known.answer_time_us(now_us))
             if known.check_due_items(live, reader, some):
                 names = view.rules.names
                 answer, stale = _find_problems(live, reader, known, only_status, limit)
@@ -215,15 +215,17 @@ def unhealthy_list(
     if not lost:
         return answer
     with open_views.open_view_and_index(AsOf()) as (view, live):
-        reader = HealthReader(live, view.counted, now_us)
+        reader = HealthReader(live, view.counted_edges, now_us)
         items = [
             each.mark_as_emptied(reader.health_item("dataset", name, reader.dataset_health(name), []))
             for name, each in lost.items()
         ]
-    return _with_emptied(answer, items, only_status, limit)
+    return _insert_emptied_datasets(answer, items, only_status, limit)
 
 
-def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | None, limit: int) -> HealthAnswer:
+def _insert_emptied_datasets(
+    answer: HealthAnswer, items: list[HealthItem], only: Status | None, limit: int
+) -> HealthAnswer:
     """Return the list of problems with emptied datasets inserted after the failed items."""
     added = items if only in (None, "failed") else []
     failed = [each for each in answer.items if each.status == "failed"]
@@ -271,7 +273,7 @@ def _find_problems(
 
 
 def _job_display_name(live: LiveGraph, key: int) -> Name:
-    return live.job(live.names.name(key))
+    return live.job_name(live.names.name(key))
 
 
 def _failed_jobs_upstream(reader: HealthReader, jobs: Mapping[int, HealthState]) -> dict[int, list[int]]:
@@ -315,7 +317,7 @@ def health_of_graph(view: View, live: LiveGraph, ids: tuple[str, ...], now_us: i
     """Answer the health of datasets and jobs in a graph, each requested as JSON `["dataset","namespace","name"]`."""
     if len(ids) > MAX_SHOWN:
         raise WrongQuestion(f"The request names {len(ids)} datasets and jobs. Name at most {MAX_SHOWN}.")
-    reader = HealthReader(live, view.counted, now_us)
+    reader = HealthReader(live, view.counted_edges, now_us)
     return HealthOfShown([item for each in ids for item in _health_items_of(reader, view, live, each)])
 
 
@@ -330,7 +332,9 @@ def _health_items_of(reader: HealthReader, view: View, live: LiveGraph, asked: s
         row = Catalog(live).find_job(Name(namespace, name))
         if row:
             yield reader.health_item("job", Name(namespace, name), reader.job_health(row.key_number), [])
-    elif view.snapshot.knows(dataset := view.snapshot.resolve(view.rules.names.canonical(namespace, name))):
+    elif view.snapshot.has_lineage_or_schema(
+        dataset := view.snapshot.resolve(view.rules.names.canonical(namespace, name))
+    ):
         yield reader.dataset_health_item(dataset)
 
 
@@ -340,7 +344,7 @@ def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, lim
     The expected outputs of a failed run are all datasets that any of the previous runs of its job wrote. The expected
     outputs of another run are the datasets that all of these previous runs wrote.
     """
-    reader = HealthReader(live, view.counted, now_us)
+    reader = HealthReader(live, view.counted_edges, now_us)
     run = reader.times.run_by_key(key)
     if run is None or run.state in ("RUNNING", "DECLARED"):
         return []

@@ -166,7 +166,7 @@ class HealthReader:
                 if each not in seen and (most is None or len(seen) <= most):
                     seen.add(each)
                     todo.append((each, far + 1))
-                    yield self._live.graph.names[each].plain, far + 1
+                    yield self._live.graph.names[each].without_generation, far + 1
 
     def upstream_problems(self, dataset: Name) -> list[Name]:
         """Return upstream datasets with a problem that started after the dataset was last written, nearest first."""
@@ -196,7 +196,7 @@ class HealthReader:
     ) -> HealthItem:
         """Return a health item. The reason starts with the error of the failed run."""
         status, reason, found = state.status, state.reason, state.punctuality
-        run = self.health_run(state.run) if state.run else None
+        run = self.run_for_answer(state.run) if state.run else None
         if status == "failed" and run and run.error:
             reason = f"{run.error}; {reason}"
         if waits_for:
@@ -213,9 +213,9 @@ class HealthReader:
             [Job(*each.parts) for each in failed_with], None, None,
         )  # fmt: skip
 
-    def health_run(self, run: NewestRun) -> HealthRun:
+    def run_for_answer(self, run: NewestRun) -> HealthRun:
         """Return a run for answers, with its error if it failed."""
-        job = self._live.job(self._live.names.name(run.job))
+        job = self._live.job_name(self._live.names.name(run.job))
         error = self.times.run_error(run.run) if run.has_failed else None
         return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso_time(run.time_us), error)
 
@@ -287,14 +287,18 @@ class HealthCache:
         if touched is None:
             self.datasets.clear()
             self.jobs.clear()
-            self._due_datasets = {live.names.name(number).plain for number in reader.times.job_outputs_by_dataset()}
+            self._due_datasets = {
+                live.names.name(number).without_generation for number in reader.times.job_outputs_by_dataset()
+            }
             self._due_jobs = set(reader.times.job_key_numbers())
         else:
             for number in touched.dataset_numbers:
                 name = live.names.name(number)
-                self._due_datasets |= {name.plain, live.resolve(name)}
+                self._due_datasets |= {name.without_generation, live.resolve(name)}
             self._due_datasets.update(
-                name.plain for job in touched.job_key_numbers for name in reader.times.datasets_written_by_job(job)
+                name.without_generation
+                for job in touched.job_key_numbers
+                for name in reader.times.datasets_written_by_job(job)
             )
             self._due_jobs |= touched.job_key_numbers & reader.times.jobs_with_runs(touched.job_key_numbers)
         self._generation, self._ahead_us = live.generation, reader.times.next_run_us()

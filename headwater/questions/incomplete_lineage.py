@@ -18,21 +18,21 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
     """
     found: dict[tuple[str, str], UnfinishedRun] = {}
     for number in numbers:
-        job_output, lineage = snapshot.graph.sets[number]
-        run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
+        job_output, lineage = snapshot.graph.edge_sets[number]
+        run, job = snapshot.newest_run(number), Job(*snapshot.job_name(job_output.job).parts)
         if run is not None and lineage.attempt_state:
             state = (
                 ENDED
                 if lineage.attempt_state == "RUNNING" and snapshot.ended_with_parent(run)
                 else lineage.attempt_state
             )
-            each = UnfinishedRun(run, job, state, iso_time(snapshot.stats(number).last_us))
+            each = UnfinishedRun(run, job, state, iso_time(snapshot.edge_set_stats(number).last_us))
             known = found.setdefault((run, lineage.attempt_state), each)
             found[run, lineage.attempt_state] = max(known, each, key=_newest_run_key)
     return sorted(found.values(), key=lambda each: (each.time or "", each.run, each.state), reverse=True)
 
 
-def describe_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
+def describe_unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
     """Return a text with the newest unfinished runs, their jobs and states, and the number of further runs."""
     runs = unfinished_runs(snapshot, numbers)
     more = len(runs) - _MAX_NAMED
@@ -44,7 +44,7 @@ def _newest_run_key(run: UnfinishedRun) -> tuple[str, str, str]:
     return run.time or "", run.job.namespace, run.job.name
 
 
-def removed_day(snapshot: Snapshot) -> str | None:
+def events_removed_before_day(snapshot: Snapshot) -> str | None:
     """Return the day (UTC) before which retention removed events; None if no events were removed."""
     time = iso_time(snapshot.removed_before_us)
     return time and time.partition("T")[0]
@@ -52,11 +52,11 @@ def removed_day(snapshot: Snapshot) -> str | None:
 
 def removal_note(snapshot: Snapshot) -> str:
     """Return a sentence about removed events for errors about unknown names. It is empty if no events were removed."""
-    day = removed_day(snapshot)
+    day = events_removed_before_day(snapshot)
     return f"Retention removed all events before {day}, which may have named it." if day else ""
 
 
-def with_unproven_exposure(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
+def with_proven_exposure(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
     """Yield surface columns with the exposure that is still proven after events were removed.
 
     Removed events may have written columns unmasked, so no column is proven to be masked. A masked column with the tag

@@ -40,16 +40,16 @@ class Dependency(NamedTuple):
 class JobContext(NamedTuple):
     """Facts about jobs.
 
-    orchestrated: tasks and DAGs, including tasks and DAGs without datasets. fold: maps a job to the job that represents
-    it. ancestors: returns the ancestors of a job. dependencies: returns the dependencies of a job. named: returns the
-    jobs with a name in a namespace; None means any namespace.
+    orchestrated: tasks and DAGs, including tasks and DAGs without datasets. fold_job: maps a job to the job that
+    represents it. ancestors: returns the ancestors of a job. dependencies: returns the dependencies of a job.
+    jobs_by_name: returns the jobs with a name in a namespace; None means any namespace.
     """
 
     orchestrated: Iterable[Name]
-    fold: FoldJob
+    fold_job: FoldJob
     ancestors: Callable[[Name], list[Ancestor]]
     dependencies: Callable[[Name], Iterable[Dependency]]
-    named: Callable[[str | None, str], Iterable[Name]]
+    jobs_by_name: Callable[[str | None, str], Iterable[Name]]
 
 
 class JobBounds(NamedTuple):
@@ -82,26 +82,30 @@ def job_graph(
     If there are more jobs than the limit, connected jobs are returned. A cut by name would return jobs without flows.
     Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
-    jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
-    flow = _read_dataset_flow(snapshot, counted, known.fold)
+    jobs = {
+        group.job
+        for number, (group, _) in snapshot.graph.edge_sets.items()
+        if group.has_job and counted.is_counted(number)
+    }
+    flow = _read_dataset_flow(snapshot, counted, known.fold_job)
     control, cut = _control_flow(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
         each.job: each.level
         for job in sorted({*(end for pair in control for end in pair), *jobs})
         for each in known.ancestors(job)
     }
-    represents = Counter(known.fold(job) for job in jobs)
+    represents = Counter(known.fold_job(job) for job in jobs)
     every = set(represents) | {job for pair in control for job in pair}
     far: dict[Name, int] = {}
     start = None
     if bounds.job is not None:
-        start = known.fold(_find_job(snapshot, every | jobs, known, *bounds.job))
+        start = known.fold_job(_find_job(snapshot, every | jobs, known, *bounds.job))
         far = _distances_from_job(start, flow, control, bounds)
-    limited = islice(_in_display_order(far or every, flow, control, far), bounds.limit)
+    limited = islice(_nearest_or_busiest_first(far or every, flow, control, far), bounds.limit)
     shown = sorted(limited, key=lambda job: (abs(far.get(job, 0)), -represents[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
-        JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
+        JobNode(*snapshot.job_name(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
         for job in shown
     ]
     flows, hubs = _data_flows_and_hubs(flow, place, start)
@@ -120,7 +124,7 @@ def job_graph(
     )
 
 
-def _in_display_order(
+def _nearest_or_busiest_first(
     jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], distances: Mapping[Name, int]
 ) -> Iterator[Name]:  # fmt: skip
     """Yield jobs in the order in which the limit cuts them.
@@ -192,21 +196,21 @@ def _find_job(snapshot: Snapshot, jobs: Iterable[Name], known: JobContext, names
     try:
         return find_job(snapshot, every, namespace, name, exact=True)
     except NotKnown:  # it may have run without reporting datasets
-        others = [*known.named(namespace, name)]
+        others = [*known.jobs_by_name(namespace, name)]
         return find_job(snapshot, others or every, namespace, name)
 
 
 def _read_dataset_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob) -> _DatasetFlow:
     found = _DatasetFlow(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
-    for number, (group, lineage) in snapshot.graph.sets.items():
-        if group.has_job and counted.says(number):
+    for number, (group, lineage) in snapshot.graph.edge_sets.items():
+        if group.has_job and counted.is_counted(number):
             job = fold(group.job)
             if lineage.output is not None:
-                found.writers[lineage.output.plain].add(job)
-                found.written[job].add(lineage.output.plain)
+                found.writers[lineage.output.without_generation].add(job)
+                found.written[job].add(lineage.output.without_generation)
             for name in (*lineage.source_datasets, *lineage.other_inputs):
-                found.readers[name.plain].add(job)
-                found.read[job].add(name.plain)
+                found.readers[name.without_generation].add(job)
+                found.read[job].add(name.without_generation)
     return found
 
 
@@ -216,7 +220,7 @@ def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, D
     asked = sorted({*known.orchestrated, *jobs})
     for job in asked[:_MAX_JOBS]:
         for each in known.dependencies(job):
-            pair = known.fold(each.predecessor), known.fold(each.successor)
+            pair = known.fold_job(each.predecessor), known.fold_job(each.successor)
             if pair[0] != pair[1]:
                 dependencies.setdefault(pair, each)
     return dependencies, len(asked) > _MAX_JOBS

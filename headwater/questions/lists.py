@@ -73,7 +73,7 @@ def datasets(
 ) -> Datasets:  # fmt: skip
     """Answer a page of datasets. system: include system tables. former: include former locations."""
     known, of = EntityLists(live, rules).datasets(), ("datasets", rules.rules_hash, former)
-    is_former = live.naming.moved.former
+    is_former = live.naming.moved_names.former_location
     every = (
         known if former else live.cached_list((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
     )

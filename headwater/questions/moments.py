@@ -19,13 +19,13 @@ _WORD = re.compile(r"(?:(last_green|run|deploy):(.+)|(deploy))", re.DOTALL)
 class Moment(NamedTuple):
     """A time in us (UTC), or a word with its argument.
 
-    time_us: the time, or None for a word. word, of: `last_green` with a job, `deploy` with a version (empty for the
-    newest), or `run` with a run id.
+    time_us: the time, or None for a word. word, argument: `last_green` with a job, `deploy` with a version (empty for
+    the newest), or `run` with a run id.
     """
 
     time_us: int | None
     word: str = ""
-    of: str = ""
+    argument: str = ""
 
     def fixed_us(self) -> int:
         """Return the time. Raises WrongQuestion for a word, because there is no index to look it up."""

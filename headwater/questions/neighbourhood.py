@@ -12,7 +12,7 @@ from headwater.lineage.runs.jobs import FoldJob, keep_job
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.column_graph import Graph
-from headwater.lineage.traversal.impact import Mode, walk
+from headwater.lineage.traversal.impact import Mode, walk_lineage
 from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.graphs import (
     ColumnEdge,
@@ -22,7 +22,7 @@ from headwater.questions.answer_types.graphs import (
     TableEdge,
 )
 from headwater.questions.conversions import column_for_answer, transformation_for_answer
-from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
+from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_of_column_in_generation
 
 
 class StepIntoColumn(NamedTuple):
@@ -48,7 +48,7 @@ def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterato
         if feed in seen:
             continue
         seen.add(feed)
-        if graph.dataset_of[feed.node] in counted.hidden:
+        if graph.dataset_of[feed.node] in counted.dropped_datasets:
             todo += (
                 StepIntoColumn(each.node, _combine_transformations(feed.transformation, each.transformation))
                 for each in _direct_steps_into(graph, feed.node, counted)
@@ -58,10 +58,10 @@ def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterato
 
 
 def _direct_steps_into(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
-    for far, transformation, number in graph.into.edges(node):
-        if not counted.live[number]:
+    for far, transformation, number in graph.incoming.edges(node):
+        if not counted.live_mask[number]:
             continue
-        beyond = graph.into.edges(far) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
+        beyond = graph.incoming.edges(far) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
         for source, onward, _ in beyond:
             yield StepIntoColumn(source, graph.transformations[onward or transformation])
 
@@ -127,7 +127,13 @@ def neighbourhood(
         found = _tables_around(links, number, reach)
     else:
         found = _columns_around(
-            snapshot, links, number, nodes_in(snapshot, counted, number, key), counted, mode=mode, reach=reach
+            snapshot,
+            links,
+            number,
+            nodes_of_column_in_generation(snapshot, counted, number, key),
+            counted,
+            mode=mode,
+            reach=reach,
         )
     order = sorted(found.distances, key=lambda each: (found.distances[each], snapshot.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}
@@ -161,29 +167,29 @@ class TableLinks:
         10).
         """
         found: dict[int, list[int]] = {}
-        todo, seen = [number, *(self._counted.lifetimes.others(number) if forward else ())], {number}
+        todo, seen = [number, *(self._counted.lifetimes.other_generations(number) if forward else ())], {number}
         while todo:
             for far, edge_set in self._linked_tables(todo.pop(0), forward=forward):
-                if far not in self._counted.hidden:
+                if far not in self._counted.dropped_datasets:
                     found.setdefault(far, []).append(edge_set)
                 elif far not in seen:
                     todo.append(far)
                 seen.add(far)
         found.pop(number, None)
-        hidden = {far for far in found if self._hides(self._graph.names[far].plain)}
+        hidden = {far for far in found if self._hides(self._graph.names[far].without_generation)}
         self.hidden_neighbours |= hidden
         return {far: edge_sets for far, edge_sets in found.items() if far not in hidden}
 
     def _linked_tables(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
         graph = self._graph
-        for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
-            _, lineage = graph.sets[edge_set]
-            if not self._counted.says(edge_set) or lineage.output is None:
+        for edge_set in sorted((graph.readers_by_dataset if forward else graph.writers_by_dataset).get(number, ())):
+            _, lineage = graph.edge_sets[edge_set]
+            if not self._counted.is_counted(edge_set) or lineage.output is None:
                 continue
             if forward and graph.names[number] not in lineage.source_datasets:
                 continue
             for name in (lineage.output,) if forward else lineage.source_datasets:
-                far = graph.dataset(name)
+                far = graph.dataset_number(name)
                 if far is not None:
                     yield far, edge_set
 
@@ -219,7 +225,7 @@ def _columns_around(
     columns = [(node, 0, False) for node in starts]
     known, truncated = set(starts), False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
-        walked = walk(
+        walked = walk_lineage(
             snapshot.graph, starts, counted, forward=forward, mode=mode, depth=max(1, depth), limit=reach.limit
         )  # fmt: skip
         fresh = [hit for hit in walked.hits if hit.node not in known] if depth else []
@@ -236,14 +242,14 @@ def _columns_around(
                     distances.setdefault(each, far + 1)
         if -reach.up < far <= 0:
             for each, edge_sets in links.neighbours(number, forward=False).items():
-                if not all(snapshot.graph.sets[edge_set][1].has_column_lineage for edge_set in edge_sets):
+                if not all(snapshot.graph.edge_sets[edge_set][1].has_column_lineage for edge_set in edge_sets):
                     distances.setdefault(each, far - 1)
     return _FoundTables(distances, columns, truncated)
 
 
 def _to_lineage_table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.neighbours(number, forward=False), links.neighbours(number, forward=True)
-    sets = snapshot.graph.sets
+    sets = snapshot.graph.edge_sets
     return LineageTable(
         *_sort_key(snapshot, snapshot.graph.names[number]),
         shown[number],
@@ -280,11 +286,11 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
 
 
 def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: FoldJob) -> Iterator[TableEdge]:
-    sets = snapshot.graph.sets
+    sets = snapshot.graph.edge_sets
     for number, at in place.items():
         neighbours = links.neighbours(number, forward=True)
         for far in sorted(neighbours.keys() & place.keys(), key=place.__getitem__):
             edge_sets = neighbours[far]
             jobs = sorted({fold(sets[each][0].job) for each in edge_sets})
             has_columns = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
-            yield TableEdge(at, place[far], has_columns, [Job(*snapshot.job(job).parts) for job in jobs])
+            yield TableEdge(at, place[far], has_columns, [Job(*snapshot.job_name(job).parts) for job in jobs])

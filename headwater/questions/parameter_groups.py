@@ -20,7 +20,7 @@ def read_as_of(
 ) -> AsOf:  # fmt: skip
     """Return the view of lineage that the parameters select."""
     return AsOf(
-        as_of, known_at, seen_since, view == "all", parse_origins(origins), newest=view == "newest",
+        as_of, known_at, seen_since, view == "all", parse_origins(origins), only_newest=view == "newest",
         window_us=None if window is None else window * DAY_US,
     )  # fmt: skip
 

@@ -76,7 +76,7 @@ def collision_check(questions: Sequence[Question], shapes: Sequence[Any] = ()) -
 
     def find_collision(question: Question) -> str | None:
         for each in accepted:
-            if _address(each) == _address(question):
+            if _method_and_path(each) == _method_and_path(question):
                 return f"the path {question.path!r} belongs to another question. Choose another path."
             if question.called and each.called == question.called:
                 return (
@@ -98,5 +98,5 @@ def _schema_names(shapes: Sequence[Any]) -> set[str]:
     return {*msgspec.json.schema_components(shapes)[1]}
 
 
-def _address(question: Question) -> tuple[str, str]:
+def _method_and_path(question: Question) -> tuple[str, str]:
     return question.method, re.sub(r"\{\w+\}", "{}", question.path)

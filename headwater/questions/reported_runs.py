@@ -122,7 +122,7 @@ def _reported_outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: N
             known["names"] |= {canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
             known["lifecycle"] = mention.get("lifecycle") or known["lifecycle"]
             known["version"] = version if row["event_type"] in TERMINAL_TYPES and version else known["version"]
-    is_echo = _is_echo(rows, shapes, names, found.keys())
+    is_echo = _repeats_inputs_as_outputs(rows, shapes, names, found.keys())
     for each in found.values():
         shown = [Dataset(*name.parts) for name in sorted(each["names"])]
         yield ReportedOutput(shown, each["version"], each["lifecycle"], is_echo)
@@ -130,11 +130,13 @@ def _reported_outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: N
 
 def _canonical_names_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
     """Return a function for canonical dataset names in the event of a row (rule 2.1)."""
-    job = names.job(Name(row["job_namespace"] or "", row["job_name"] or ""))
-    return names.in_event(row["producer"] or "", job.namespace)
+    job = names.canonical_job(Name(row["job_namespace"] or "", row["job_name"] or ""))
+    return names.canonical_in_event(row["producer"] or "", job.namespace)
 
 
-def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
+def _repeats_inputs_as_outputs(
+    rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]
+) -> bool:
     """Return whether a run reports only its inputs as outputs, as RDD jobs do (rule 11.2 of lineage)."""
     inputs = {
         _canonical_names_in(row, names)(each["namespace"], each["name"]) for row in rows for each in row["inputs"]

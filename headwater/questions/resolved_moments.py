@@ -20,11 +20,11 @@ def resolve_moment(live: LiveGraph, moment: Moment | None) -> int | None:
     """
     if moment is None:
         return None
-    return _LOOKS_UP[moment.word](live, moment.of) if moment.time_us is None else moment.time_us
+    return _LOOKS_UP[moment.word](live, moment.argument) if moment.time_us is None else moment.time_us
 
 
 def resolve_after(live: LiveGraph, moment: Moment | None) -> int | None:
     """Return the time of a moment as `resolve_moment` does, but for a run return the time after its last event."""
     if moment is not None and moment.time_us is None and moment.word == "run":
-        return after_run_us(live, moment.of)
+        return after_run_us(live, moment.argument)
     return resolve_moment(live, moment)

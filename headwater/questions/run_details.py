@@ -71,7 +71,7 @@ def run_details(
         order = event_order(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
         for name, raw in run_facets(wire).items():
             newest.add_if_newer(name, order, raw)
-        canonical = canonicalizer_of(wire, names.in_event, names.job)
+        canonical = canonicalizer_of(wire, names.canonical_in_event, names.canonical_job)
         for dataset in sent_datasets(wire):
             for name, raw in (
                 *decode_members(dataset.inputFacets).items(),
@@ -89,7 +89,10 @@ def run_details(
         text_at(facets, "nominalTime", "nominalEndTime"),
         " ".join(filter(None, (text_at(facets, "processing_engine", word) for word in ("name", "version")))) or None,
         list(_run_links(facets, tuple(links))),
-        [_statistics(*key, value) for key, value in sorted(counted.values().items(), key=lambda each: each[0])],
+        [
+            _statistics_in_facet(*key, value)
+            for key, value in sorted(counted.values().items(), key=lambda each: each[0])
+        ],
     )
 
 
@@ -110,7 +113,7 @@ def row_count_in(body: str, dataset: Name, names: NameRules) -> int | None:
 
 def _output_statistics_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     wire = parse_stored_event(body)
-    canonical = canonicalizer_of(wire, names.in_event, names.job)
+    canonical = canonicalizer_of(wire, names.canonical_in_event, names.canonical_job)
     statistics = [
         (canonical(each.namespace, each.name), raw)
         for each in sent_datasets(wire)
@@ -119,7 +122,7 @@ def _output_statistics_in(body: str, dataset: Name, names: NameRules) -> RunStat
     found = [
         raw for name, raw in statistics if name == dataset or len(statistics) == 1
     ]  # a single one may have another name
-    return _statistics("outputStatistics", dataset, decode(bytes(found[0]))) if found else None
+    return _statistics_in_facet("outputStatistics", dataset, decode(bytes(found[0]))) if found else None
 
 
 def user_of(facets: Mapping[str, Any]) -> str | None:
@@ -161,16 +164,16 @@ def _run_links(facets: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterat
         yield RunLink(_TITLES.get(place, place), text, allowed_link(rules, text))
 
 
-def _addresses(value: Any, path: tuple[str, ...], deep: int) -> Iterator[tuple[str, str]]:
+def _addresses(value: Any, path: tuple[str, ...], depth: int) -> Iterator[tuple[str, str]]:
     for name, member in value.items() if isinstance(value, dict) else ():
         if name.startswith("_"):
             continue  # producer and schema of the facet
         if isinstance(member, str) and member and _ADDRESS.search(name):
             yield ".".join((*path, name)), member
-        elif deep:
-            yield from _addresses(member, (*path, name), deep - 1)
+        elif depth:
+            yield from _addresses(member, (*path, name), depth - 1)
 
 
-def _statistics(facet: str, dataset: Name, value: Any) -> RunStatistics:
+def _statistics_in_facet(facet: str, dataset: Name, value: Any) -> RunStatistics:
     counts = (_count_member(value, word) for word in ("rowCount", "size", "fileCount"))
     return RunStatistics(*dataset.parts, _SIDES[facet], *counts)

@@ -67,7 +67,7 @@ def _failed_dataset_tests(names: NameRules, events: Sequence[StoredBody]) -> Ite
     seen: set[tuple[FacetTest, str]] = set()
     for event in events:
         wire = parse_stored_event(event.body)
-        canonical = canonicalizer_of(wire, names.in_event, names.job)
+        canonical = canonicalizer_of(wire, names.canonical_in_event, names.canonical_job)
         for dataset in sent_datasets(wire):
             at = Dataset(*canonical(dataset.namespace, dataset.name).parts)
             for facets in (dataset.inputFacets, dataset.outputFacets, dataset.facets):
@@ -155,7 +155,7 @@ def _to_read_by_run(runs: RunHistory, names: tuple[Name, ...], run: Run) -> Read
 
 def _to_written_by_run(runs: RunHistory, names: tuple[Name, ...], run: Run, unread: Mapping[Name, str]) -> WrittenByRun:
     readers = {each.key: each for name in names for each in runs.readers_until_next_write(name, run.time_us)}
-    why = next((unread[name.plain] for name in names if name.plain in unread), None)
+    why = next((unread[name.without_generation] for name in names if name.without_generation in unread), None)
     sources = {found for name in names if (found := runs.rewrite_source(name, run.key))}
     rewrite = next((each for each in ("reported", "committed", "declared") if each in sources), UNSET)
     return WrittenByRun(

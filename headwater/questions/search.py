@@ -17,7 +17,7 @@ def search_answer(
     """Answer search hits, best first: by match, then by the number of jobs that use the hit, then by last use.
 
     kinds: return only hits of these kinds; empty returns all. exact_datasets: datasets with the text as a complete name
-    (from `datasets_named`).
+    (from `datasets_with_complete_name`).
     Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
     hits, truncated = search.find_hits(text, kinds=kinds, exact_datasets=exact_datasets)

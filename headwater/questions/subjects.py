@@ -10,7 +10,7 @@ from typing import NamedTuple
 from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.common.nearest_names import NEAREST, nearest_names
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
+from headwater.lineage.names.dataset_name import MAX_LENGTH, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, NameMatches, path_in_sql, without_quotes
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
@@ -46,23 +46,25 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     """
     for name in candidate_names(rules, asked):
         dataset = snapshot.resolve(name)
-        if snapshot.knows(dataset):
+        if snapshot.has_lineage_or_schema(dataset):
             return dataset
     text = asked.dataset.strip().lstrip("…").strip("/")
     names, namespaces = snapshot.display_names(rules), _namespaces(rules, asked)
-    called = names.called(text)
-    if called is not None and _is_in_namespace(called, namespaces) and snapshot.knows(called):
+    called = names.find_by_form(text)
+    if called is not None and _is_in_namespace(called, namespaces) and snapshot.has_lineage_or_schema(called):
         return called
-    found = _matching(snapshot, names, text, namespaces) or _matching_shortened(snapshot, asked, rules)
+    found = _datasets_matching(snapshot, names, text, namespaces) or _datasets_matching_shortened_name(
+        snapshot, asked, rules
+    )
     plain = _unescape_invisible(asked.dataset)
     if not found and plain != asked.dataset:
         return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
-    without_lineage = [] if found else _matching_in_events(snapshot, rules, asked, text)
+    without_lineage = [] if found else _datasets_matching_in_events(snapshot, rules, asked, text)
     if len(without_lineage) == 1 and not in_events:
         raise NeverWritten("/".join(without_lineage[0].parts))
     found = found or without_lineage
     if len(found) > 1:
-        shown = ", ".join(repr(names.shown(name)) for name in found[:NEAREST])
+        shown = ", ".join(repr(names.name_in_messages(name)) for name in found[:NEAREST])
         wanted = f"{asked.dataset[:200]!r}"
         raise WrongQuestion(
             f"{wanted} matches {len(found)} datasets: {shown}. Add the namespace, or write more of the name."
@@ -75,22 +77,24 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     )
 
 
-def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
+def datasets_with_complete_name(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
     """Return the datasets that a text may mean as a complete name, sorted. The list is empty for a part of a name."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         return []
     asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
-    exact = next((name for name in named if snapshot.knows(name)), names.called(text.strip()))
+    exact = next((name for name in named if snapshot.has_lineage_or_schema(name)), names.find_by_form(text.strip()))
     if exact is not None:
-        return [exact] if snapshot.knows(exact) else []
-    candidates = names.ending(text.strip().strip("/"))
+        return [exact] if snapshot.has_lineage_or_schema(exact) else []
+    candidates = names.find_by_suffix(text.strip().strip("/"))
     return sorted(
-        name for name in candidates.own or candidates.aliases or candidates.ignoring_case if snapshot.knows(name)
+        name
+        for name in candidates.by_canonical_name or candidates.by_alias or candidates.ignoring_case
+        if snapshot.has_lineage_or_schema(name)
     )[:_MAX_NAMED]
 
 
-def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
+def _datasets_matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
     """Return the matching datasets that events name, but that no lineage contains."""
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
@@ -98,31 +102,36 @@ def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, te
         return [exact]
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
     found = {name for name in every if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
-    candidates = snapshot.display_names(rules).ending(text, frozenset(namespaces))
-    return sorted(found or candidates.own or candidates.aliases or candidates.ignoring_case)
+    candidates = snapshot.display_names(rules).find_by_suffix(text, frozenset(namespaces))
+    return sorted(found or candidates.by_canonical_name or candidates.by_alias or candidates.ignoring_case)
 
 
-def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
+def _datasets_matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
     """Return datasets with a name that ends with a text, else with such an alias, else matches that ignore case.
 
     A text with `.` may also mean a path: `silver.orders` matches `…/silver/orders`. A text with `/` may mean a name in
     a catalog. If a dataset's own name matches only in this form, datasets with a matching alias are candidates, too.
     """
     candidates = NameMatches(
-        *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
+        *(
+            {each for each in found if snapshot.has_lineage_or_schema(each)}
+            for found in names.find_by_suffix(text, frozenset(namespaces))
+        )
     )
     own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
-    matching = own | candidates.own
+    matching = own | candidates.by_canonical_name
     if not own:
-        matching |= candidates.aliases | {
+        matching |= candidates.by_alias | {
             dataset
             for alias, dataset in snapshot.aliases().items()
-            if _ends_with(alias, text) and _is_in_namespace(alias, namespaces) and snapshot.knows(dataset)
+            if _ends_with(alias, text)
+            and _is_in_namespace(alias, namespaces)
+            and snapshot.has_lineage_or_schema(dataset)
         }
     return sorted(matching or candidates.ignoring_case)
 
 
-def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
+def _datasets_matching_shortened_name(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
     """Return datasets that match a shortened name: narrow tables print `…` for the omitted part."""
     fits = shortened_name_matcher(asked.dataset)
     if fits is None:
@@ -149,8 +158,8 @@ def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
 
 def _accepted_names(snapshot: Snapshot, names: DisplayNames) -> set[str]:
     """Return all accepted names of datasets: their own, display names and aliases."""
-    aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
-    labels = {label for label, dataset in names.labelled() if snapshot.knows(dataset)}
+    aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.has_lineage_or_schema(dataset))
+    labels = {label for label, dataset in names.with_special_display_names() if snapshot.has_lineage_or_schema(dataset)}
     return labels.union("/".join(name.parts) for name in (*snapshot.datasets(), *aliases))
 
 
@@ -205,7 +214,7 @@ def find_job(
     slash.
     jobs: keys of the jobs to search. exact: accept only complete names in their own case.
     """
-    shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
+    shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job_name(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
     if not found and namespace is None:  # qualified, as NAMESPACE/NAME
         found = sorted({job for job, parts in shown if "/".join(parts) == name})
@@ -246,22 +255,22 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column. Raises NotKnown with similar names."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
-    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset.plain))
+    locations = (dataset, *snapshot.naming.moved_names.other_current_locations(dataset.without_generation))
     numbers = [number for location in locations for number in graph.generations.get(location, ())]
-    if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
+    if key in columns.by_key or any(graph.find_node(number, key) is not None for number in numbers):
         return key
     for location in locations[1:]:  # a map may be listed as one only there
         spelt = snapshot.shown_columns(location)
         if (there := spelt.key(column)) != key and (
             there in spelt.by_key
-            or any(graph.node(number, there) is not None for number in graph.generations.get(location, ()))
+            or any(graph.find_node(number, there) is not None for number in graph.generations.get(location, ()))
         ):
             return columns.key(there)
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.displayed_spelling(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":
         return find_column(snapshot, dataset, column[1:-1])
-    if (unquoted := without_quotes(column)) != column or (unquoted := _unqualified(dataset, column)) != column:
+    if (unquoted := without_quotes(column)) != column or (unquoted := _without_table_name(dataset, column)) != column:
         return find_column(snapshot, dataset, unquoted)
     plain = _unescape_invisible(column)
     if plain != column:
@@ -276,7 +285,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest_names(column, set(known.values())))
 
 
-def _unqualified(dataset: Name, column: str) -> str:
+def _without_table_name(dataset: Name, column: str) -> str:
     """Remove the name of the table from a column: `customers.email` of `silver/customers` is `email`."""
     table = re.split(r"[./]", dataset.name)[-1].casefold()
     parts = column.split(".")
@@ -291,10 +300,14 @@ def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str 
     have an answer. If only attempts mention the newest generation, the nodes of an earlier generation are returned, too
     (rule 7.3).
     """
-    return [node for number in counted.lifetimes.starts(dataset) for node in nodes_in(snapshot, counted, number, key)]
+    return [
+        node
+        for number in counted.lifetimes.start_generations(dataset)
+        for node in nodes_of_column_in_generation(snapshot, counted, number, key)
+    ]
 
 
-def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> list[int]:
+def nodes_of_column_in_generation(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> list[int]:
     """Return the nodes of a column in one generation, by the generation's number in the graph.
 
     Generations may differ in case and nesting of names.

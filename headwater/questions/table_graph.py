@@ -38,7 +38,7 @@ def table_graph(
     Raises NotKnown for an unknown group.
     """
     start = _LEVELS.index(level)
-    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
+    there = [name for name in snapshot.current_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = [name for name in there if not hides(name)]
     _check_expanded_ids(expand, datasets)
     node_of = {name: _node_of_dataset(name, start, expand) for name in datasets}
@@ -68,13 +68,19 @@ def _edges_between_nodes(
     snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: FoldJob
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
-    for number, (group, lineage) in snapshot.graph.sets.items():
+    for number, (group, lineage) in snapshot.graph.edge_sets.items():
         output = lineage.output
-        if not counted.says(number) or output is None or snapshot.graph.dataset(output) in counted.hidden:
+        if (
+            not counted.is_counted(number)
+            or output is None
+            or snapshot.graph.dataset_number(output) in counted.dropped_datasets
+        ):
             continue
-        for source in {name.plain for name in lineage.source_datasets}:
-            if source in node_of and output.plain in node_of:
-                pairs.setdefault((source, output.plain), set()).update([fold(group.job)] if group.has_job else ())
+        for source in {name.without_generation for name in lineage.source_datasets}:
+            if source in node_of and output.without_generation in node_of:
+                pairs.setdefault((source, output.without_generation), set()).update(
+                    [fold(group.job)] if group.has_job else ()
+                )
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
     inside: Counter[str] = Counter()
     for (source, output), jobs in pairs.items():

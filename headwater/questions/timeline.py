@@ -75,7 +75,7 @@ def _changes_of_job(step: _JobChanges, candidates: list[Candidate[Sequence[int]]
     """
     history: ValidityHistory[int] = ValidityHistory(step.job_output.layer)
     history.add(candidates)
-    intervals = [*history.ended, *history.standing]
+    intervals = [*history.ended, *history.open_intervals]
     times = sorted(
         {time for interval in intervals for time in (interval.since_us, interval.until_us) if time is not None}
     )
@@ -95,7 +95,7 @@ def _changes_of_job(step: _JobChanges, candidates: list[Candidate[Sequence[int]]
 
 
 def _drop_changes(now: Snapshot, runs: RunHistory, dataset: Name) -> Iterator[_Change]:
-    for time_us, run in now.naming.generations.ends(dataset):
+    for time_us, run in now.naming.generations.generation_ends(dataset):
         job = runs.job_key_of_run(run)
         if job and now.naming.generations.last_change_us(run, dataset, "DROP") == time_us:
             yield _Change(time_us, "dropped", job, None)
@@ -153,7 +153,7 @@ def _to_timeline_item(now: Snapshot, dataset: Name, change: _Change) -> Timeline
     return TimelineItem(
         iso_time(change.time_us) or "",
         change.change,
-        Job(*now.job(change.job).parts),
+        Job(*now.job_name(change.job).parts),
         None if source is None else column_for_answer(now, source, column),
         column_for_answer(now, dataset, target),
         change.masked,

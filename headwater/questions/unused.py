@@ -13,7 +13,7 @@ from headwater.lineage.edges.accounted_columns import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.named_columns import judged_columns
+from headwater.lineage.snapshots.named_columns import verdict_columns
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
 from headwater.lineage.snapshots.whole_rewrites import DAY_US
 from headwater.lineage.traversal.column_verdicts import (
@@ -22,7 +22,7 @@ from headwater.lineage.traversal.column_verdicts import (
     ColumnVerdict,
     VerdictSubject,
     column_verdicts,
-    only_shows,
+    only_displays,
 )
 from headwater.questions.answer_types.columns import (
     DatasetReaders,
@@ -35,7 +35,7 @@ from headwater.questions.answer_types.columns import (
 )
 from headwater.questions.answer_types.common import Job, JobUnread
 from headwater.questions.conversions import former_location
-from headwater.questions.incomplete_lineage import describe_runs, removed_day, unfinished_runs
+from headwater.questions.incomplete_lineage import describe_unfinished_runs, events_removed_before_day, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset
 
 _Row = tuple[Name, ColumnVerdict]
@@ -53,8 +53,8 @@ def verdicts_answer(
     hides: returns whether to omit a dataset, unless one is requested; hidden datasets still count as readers. window:
     the window of `counted`. former: include columns of former locations.
     """
-    is_former = snapshot.naming.moved.former
-    every = () if asked else snapshot.own_names(attempted=True)
+    is_former = snapshot.naming.moved_names.former_location
+    every = () if asked else snapshot.current_names(attempted=True)
     there = [each for each in every if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
@@ -102,16 +102,16 @@ def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
 
 def last_used_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return the time (us) of the last use of a column by a run; None if no use is known."""
-    return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
+    return max((snapshot.report_times(number).last_us for number in verdict.ever_used_by), default=None)
 
 
 def observed_since_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return the start of the period that proves a verdict: for unused columns, the first read of the dataset."""
-    return min((snapshot.seen(number).first_us for number in _proof_edge_sets(verdict)), default=None)
+    return min((snapshot.report_times(number).first_us for number in _proof_edge_sets(verdict)), default=None)
 
 
 def _proof_edge_sets(verdict: ColumnVerdict) -> tuple[int, ...]:
-    return verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
+    return verdict.ever_readers if verdict.verdict == "unused" else verdict.edge_sets
 
 
 def dataset_verdicts(
@@ -120,17 +120,17 @@ def dataset_verdicts(
     """Return the verdicts of the columns of a dataset. The list is empty if the dataset is dropped."""
     if not counted.shows_dropped and not snapshot.exists(dataset):
         return []
-    columns = judged_columns(snapshot, dataset)
+    columns = verdict_columns(snapshot, dataset)
     consumers: dict[str | None, list[str]] = {}
     for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():
             if consumer.is_reader_of(name):
                 consumers.setdefault(key, []).append(consumer.consumer)
-    numbers = counted.lifetimes.of(dataset)
-    newest = counted.lifetimes.standing(dataset)
-    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset))
+    numbers = counted.lifetimes.all_generations(dataset)
+    newest = counted.lifetimes.existing_generation(dataset)
+    locations = (dataset, *snapshot.naming.moved_names.other_current_locations(dataset))
     ever_read = any(map(snapshot.was_read_to_write, locations))
-    removed_before = removed_day(snapshot)
+    removed_before = events_removed_before_day(snapshot)
     subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before, locations)
     return column_verdicts(snapshot.graph, subject, counted)
 
@@ -150,7 +150,7 @@ def _to_verdicts(
 
     @cache
     def first_seen(edge_sets: tuple[int, ...]) -> int | None:
-        return min((snapshot.seen(number).first_us for number in edge_sets), default=None)
+        return min((snapshot.report_times(number).first_us for number in edge_sets), default=None)
 
     reason_of = reason_formatter(snapshot)
     return [
@@ -165,7 +165,7 @@ def _to_verdicts(
             ],
             readers=positions[dataset],
             since_us=first_seen(_proof_edge_sets(each)),
-            presumed=counted.presumed,
+            presumed=counted.presumed_retired,
         )
         for dataset, each in rows
     ]
@@ -192,20 +192,20 @@ def _to_verdict(
         [*caveats, *_display_jobs_caveat(snapshot, each)] if each.verdict == "unused" else [],
         _jobs_for_answer(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
         each.recreated,
-        _display_jobs(snapshot, each.shown),
+        _display_jobs(snapshot, each.display_only),
         list(each.consumers),
         readers,
         iso_time(since_us),
         iso_time(last_used_us(snapshot, each)),
         each.earlier,
         snapshot.is_named_only_by_readers(dataset, each.key),
-        each.presumed or UNSET,
+        each.presumed_retired or UNSET,
     )
 
 
 def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Return a caveat with the batch jobs that read a dataset and wrote nothing, and the times."""
-    found = _display_jobs(snapshot, verdict.shown)
+    found = _display_jobs(snapshot, verdict.display_only)
     named_jobs = [f"{each.job.name} at {each.time}" for each in found[:_MAX_NAMED]]
     more = len(found) - _MAX_NAMED
     names = ", ".join(named_jobs) + (f" and {more} more" if more > 0 else "")
@@ -215,14 +215,14 @@ def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str
 
 
 def _job_keys(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
-    return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
+    return sorted({snapshot.graph.edge_sets[number][0].job for number in edge_sets})
 
 
 def _jobs_for_answer(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
     """Return the jobs of edge sets, sorted by name. Jobs that are presumed retired come last."""
     numbers = set(edge_sets)
     jobs = (*_job_keys(snapshot, numbers - presumed), *_job_keys(snapshot, numbers & presumed))
-    return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
+    return [Job(*snapshot.job_name(job).parts) for job in dict.fromkeys(jobs)]
 
 
 def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
@@ -231,8 +231,8 @@ def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
     @cache
     def readers_text(reason: str, edge_sets: tuple[int, ...]) -> str:
         if reason == ATTEMPT:
-            return describe_runs(snapshot, edge_sets)
-        jobs = first_jobs(snapshot, edge_sets)
+            return describe_unfinished_runs(snapshot, edge_sets)
+        jobs = first_jobs_text(snapshot, edge_sets)
         return f"{jobs} ({_unaccounted_columns_text(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
     def display_jobs_text(verdict: ColumnVerdict) -> str:
@@ -244,24 +244,24 @@ def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
 
 def _unaccounted_columns_text(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return the first columns that readers do not account for."""
-    found_sets = [snapshot.graph.sets[number][1] for number in edge_sets]
+    found_sets = [snapshot.graph.edge_sets[number][1] for number in edge_sets]
     found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted_columns}
     names = [
         f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).displayed_spelling(key)
         for output, key in sorted(found)
     ]
-    return _first_names(list(dict.fromkeys(names)))
+    return _first_names_text(list(dict.fromkeys(names)))
 
 
-def first_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+def first_jobs_text(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return a text with the names of the first jobs and the number of further jobs.
 
     A dataset may have hundreds of readers.
     """
-    return _first_names([snapshot.job(job).name for job in _job_keys(snapshot, edge_sets)])
+    return _first_names_text([snapshot.job_name(job).name for job in _job_keys(snapshot, edge_sets)])
 
 
-def _first_names(names: Sequence[str]) -> str:
+def _first_names_text(names: Sequence[str]) -> str:
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -270,25 +270,27 @@ _MAX_NAMED = 3
 
 
 def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> DatasetReaders:
-    graph, counted = snapshot.graph, counted.of_use()
+    graph, counted = snapshot.graph, counted.with_earlier_uses()
     feeds = {
         (number, each)
-        for each in counted.lifetimes.of(dataset)
-        for number in graph.readers(each)
-        if counted.says(number) or counted.reading[number]
+        for each in counted.lifetimes.all_generations(dataset)
+        for number in graph.edge_sets_reading(each)
+        if counted.is_counted(number) or counted.reading_mask[number]
     }
     possibly_open = ((number, each) for number, each in feeds if number in graph.possibly_open)
     opaque = {
-        number for number, each in possibly_open if graph.is_opaque(number, each) or graph.leaves_open(number, each)
+        number
+        for number, each in possibly_open
+        if graph.is_opaque(number, each) or graph.may_use_unaccounted(number, each)
     }
-    shown = {number for number, each in feeds if only_shows(graph, number, each)}
+    shown = {number for number, each in feeds if only_displays(graph, number, each)}
 
-    readers, presumed = {number for number, _ in feeds}, counted.presumed
+    readers, presumed = {number for number, _ in feeds}, counted.presumed_retired
     attempts = {
         number
-        for each in counted.lifetimes.of(dataset)
+        for each in counted.lifetimes.all_generations(dataset)
         for number in counted.attempted.intersection(graph.attempts_reading(each))
-        if graph.may_use(number, each)
+        if graph.attempt_may_use(number, each)
     }
     return DatasetReaders(
         *dataset.parts,
@@ -304,9 +306,9 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
 
 def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
     """Return the jobs with SQL that was not used for lineage, or only in part, with the reasons."""
-    found_sets = [snapshot.graph.sets[number] for number in edge_sets]
+    found_sets = [snapshot.graph.edge_sets[number] for number in edge_sets]
     found = {
-        (snapshot.job(job_output.job).parts, lineage.unread_sql_reason)
+        (snapshot.job_name(job_output.job).parts, lineage.unread_sql_reason)
         for job_output, lineage in found_sets
         if lineage.unread_sql_reason
     }
@@ -316,7 +318,10 @@ def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[
 def _display_jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
     """Return jobs with the time of their last read, newest first."""
     found = [
-        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso_time(snapshot.seen(number).last_us))
+        Showing(
+            Job(*snapshot.job_name(snapshot.graph.edge_sets[number][0].job).parts),
+            iso_time(snapshot.report_times(number).last_us),
+        )
         for number in edge_sets
     ]
     found.sort(key=lambda each: (each.job.namespace, each.job.name))
@@ -327,7 +332,7 @@ def _proof_caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> 
     """Return the limits of proofs by reported lineage."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are unknown; declare them as consumers."]
     number = counted.lifetimes.newest_with_lineage(dataset)
-    writers = snapshot.graph.fed_by.get(number, ()) if number is not None else ()
-    if not any(map(counted.says, writers)):
+    writers = snapshot.graph.writers_by_dataset.get(number, ()) if number is not None else ()
+    if not any(map(counted.is_counted, writers)):
         found.append("No reported job writes this dataset, so its origin is unknown.")
     return found

@@ -137,13 +137,13 @@ def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
         found |= {ReportedItem("written dataset", "", name) for name in merged.outputs}
     if merged.kind == "RUN" and merged.is_due and merged.outputs and not inputs_of(merged):
         found.add(ReportedItem("missing input", ""))
-    found |= {*_facet_items("run facet", merged.of_run), *_facet_items("job facet", merged.of_job)}
+    found |= {*_facet_items("run facet", merged.run_facets), *_facet_items("job facet", merged.job_facets)}
     for name, facets in merged.datasets.items():
         found.update(_facet_items("dataset facet", facets, name))
         found.update(ReportedItem("nested column", "", (name, path)) for path in _nested_columns(facets.get("schema")))
     found |= {
-        *_facet_value_items("run", merged.of_run),
-        *_facet_value_items("job", merged.of_job),
+        *_facet_value_items("run", merged.run_facets),
+        *_facet_value_items("job", merged.job_facets),
         *_statistics_items(events),
     }
     if merged.has_counted_edges:

@@ -30,7 +30,7 @@ from headwater.lineage.rules.user_rules_text import (
 from headwater.lineage.snapshots.whole_rewrites import DAY_US
 from headwater.spark.file_ingest.ingest_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
-from headwater.spark.repeated_passes import passes
+from headwater.spark.repeated_passes import run_passes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments[:1] == ["replay"]:
         _replay(arguments[1:])
     elif arguments[:1] == ["ingest"]:
-        _say(ingest(arguments[1:]))
+        _print_outcome(ingest(arguments[1:]))
     else:
         _refresh(arguments)
 
@@ -61,7 +61,7 @@ def _refresh(arguments: Sequence[str]) -> None:
     rules()
     spark, batch_events = SparkSession.builder.getOrCreate(), options.batch_events
     if options.every:
-        for _ in passes(spark, options.lake, rules, options.every, batch_events=batch_events):
+        for _ in run_passes(spark, options.lake, rules, options.every, batch_events=batch_events):
             pass
     else:
         refresh(spark, options.lake, rules(), rebuild=options.rebuild, batch_events=batch_events)
@@ -70,11 +70,11 @@ def _refresh(arguments: Sequence[str]) -> None:
 def _replay(arguments: Sequence[str]) -> None:
     from headwater.spark.replay.replay_job import replay  # noqa: PLC0415 - imports an extra
 
-    _say(outcome := replay(arguments))
+    _print_outcome(outcome := replay(arguments))
     sys.exit(1 if outcome.get("refused") else 0)
 
 
-def _say(outcome: Mapping[str, Any]) -> None:
+def _print_outcome(outcome: Mapping[str, Any]) -> None:
     sys.stdout.write(f"{json.dumps(outcome, indent=2)}\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row, SparkSession
 
-from headwater.spark.delta.spark_delta import TableFolder, run_concurrently, settings
+from headwater.spark.delta.spark_delta import TableFolder, run_concurrently, spark_settings
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.delta.versions import COMMIT_METADATA_SETTING, newest_signature
 from headwater.tables import BUILDING, GENERATIONS, GOLD, SILVER, Table
@@ -27,21 +27,21 @@ Folders = Mapping[str, TableFolder]
 """The tables of both layers in one generation, by name of the layer (`silver`, `gold`)."""
 
 
-def current(spark: SparkSession, root: str, rules_hash: str) -> Folders | None:
+def current_generation(spark: SparkSession, root: str, rules_hash: str) -> Folders | None:
     """Return the current generation if these rules built it. Returns None otherwise, and before the first pass.
 
     root: the folder or URI of the lake.
     """
-    found = current_row(spark, root, "silver")
-    return _folders(spark, root, found.generation) if found and found.rules_hash == rules_hash else None
+    found = current_generation_row(spark, root, "silver")
+    return _generation_folders(spark, root, found.generation) if found and found.rules_hash == rules_hash else None
 
 
-def current_row(spark: SparkSession, root: str, layer: str) -> Row | None:
+def current_generation_row(spark: SparkSession, root: str, layer: str) -> Row | None:
     """Return the row in `GENERATIONS` about a layer's current generation, or None before the first pass."""
     return _row(spark, root, layer, GENERATIONS)
 
 
-def generation(spark: SparkSession, root: str, layer: str, name: str) -> TableFolder:
+def generation_folder(spark: SparkSession, root: str, layer: str, name: str) -> TableFolder:
     """Return the tables of a layer in a generation, which need not be the current one."""
     return TableFolder(spark, f"{root}/{layer}/{name}", LAYERS[layer])
 
@@ -51,13 +51,13 @@ def begin_or_continue_generation(
 ) -> Folders:
     """Create a new generation, or continue the one that an interrupted pass started with the same rules.
 
-    Readers ignore the new generation until `switch`. force_new: always create a new generation.
+    Readers ignore the new generation until `switch_generation`. force_new: always create a new generation.
     """
     interrupted = None if force_new else _row(spark, root, "silver", BUILDING)
     if interrupted and interrupted.rules_hash == rules_hash:
-        folders = _folders(spark, root, interrupted.generation)
+        folders = _generation_folders(spark, root, interrupted.generation)
     else:
-        folders = _folders(spark, root, f"g{time.time_ns() // 1000}")
+        folders = _generation_folders(spark, root, f"g{time.time_ns() // 1000}")
         _write_pointer(folders["silver"], BUILDING, rules_hash)
     log.info(
         "Building tables for rules %s in %s. Readers use the old ones until the switch.",
@@ -68,7 +68,7 @@ def begin_or_continue_generation(
     return folders
 
 
-def switch(folders: Folders, rules_hash: str) -> None:
+def switch_generation(folders: Folders, rules_hash: str) -> None:
     """Make a generation the current one, first in gold and then in silver.
 
     The row of gold names the generation of silver that it was built from. The next pass reads the row of silver.
@@ -79,7 +79,7 @@ def switch(folders: Folders, rules_hash: str) -> None:
     log.info("Switched to generation %s.", name)
 
 
-def remove_old(folders: Folders) -> None:
+def remove_old_generations(folders: Folders) -> None:
     """Delete generations that `GENERATIONS` and `BUILDING` do not name, `KEEP_S` seconds after the last switch."""
     spark = folders["silver"].spark
     for folder in folders.values():
@@ -87,15 +87,15 @@ def remove_old(folders: Folders) -> None:
         place, pointers = StoragePlace(spark, root), StoragePlace(spark, f"{root}/{GENERATIONS.name}/_delta_log")
         rows = [_row(spark, root.rpartition("/")[0], *note) for note in _POINTER_TABLES]
         named = {own_name, *(row.generation for row in rows if row)}
-        switched_s = max(map(pointers.changed_s, pointers.names()), default=time.time())
+        switched_s = max(map(pointers.modified_s, pointers.names()), default=time.time())
         for name in {*filter(_GENERATION.fullmatch, place.names())} - named:
             if time.time() - max(switched_s, int(name[1:]) / 1e6) > KEEP_S:
                 log.info("Deleting generation %s/%s: it was replaced more than 30 days ago.", root, name)
                 place.remove(name)
 
 
-def _folders(spark: SparkSession, root: str, name: str) -> Folders:
-    return {layer: generation(spark, root, layer, name) for layer in LAYERS}
+def _generation_folders(spark: SparkSession, root: str, name: str) -> Folders:
+    return {layer: generation_folder(spark, root, layer, name) for layer in LAYERS}
 
 
 def _row(spark: SparkSession, root: str, layer: str, table: Table) -> Row | None:
@@ -112,5 +112,5 @@ def _write_pointer(folder: TableFolder, table: Table, rules_hash: str) -> None:
     root, _, name = folder.root.rpartition("/")
     pointers = TableFolder(folder.spark, root, [table])
     pointers.create()
-    with settings(folder.spark, {COMMIT_METADATA_SETTING: f"{name} {rules_hash}"}):
-        pointers.overwrite(table, pointers.rows(table, [(root.rpartition("/")[2], name, rules_hash)]))
+    with spark_settings(folder.spark, {COMMIT_METADATA_SETTING: f"{name} {rules_hash}"}):
+        pointers.overwrite(table, pointers.frame_of_rows(table, [(root.rpartition("/")[2], name, rules_hash)]))

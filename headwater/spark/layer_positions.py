@@ -93,7 +93,7 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
 
 
-def after_position(position: LayerPosition) -> Column:
+def after_position_condition(position: LayerPosition) -> Column:
     """Return the condition for events after a position. It compares with literals, so that Delta can skip files."""
     known = F.lit(False)
     new_events = F.lit(False)
@@ -103,7 +103,7 @@ def after_position(position: LayerPosition) -> Column:
     return new_events | ~known if position.sequences else F.lit(True)
 
 
-def first_events(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
+def first_events_of_partitions(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
     """Select about `limit` events of a frame, the first events of each partition.
 
     Returns four values: these events, the last selected sequence number of each partition, the maximum number of
@@ -118,10 +118,10 @@ def first_events(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source,
     ends = {(row.log, row.incarnation, row.partition): min(row.last, row["first"] + share - 1) for row in found}
     count = sum(ends[row.log, row.incarnation, row.partition] - row["first"] + 1 for row in found)
     more = any(row.last > ends[row.log, row.incarnation, row.partition] for row in found)
-    return up_to(events, ends), ends, count, more
+    return events_up_to(events, ends), ends, count, more
 
 
-def up_to(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
+def events_up_to(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
     """Return the events of the given partitions, up to the last sequence number (inclusive) that `ends` contains."""
     included = F.lit(False)
     for source, last in ends.items():

@@ -17,7 +17,7 @@ _POLL_S = 1.0
 _ANSWER_S = 30.0
 
 
-def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
+def compare_properties(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
     """Compare the properties of a session with wanted values. Returns a frame with `property`, `value` and `session`.
 
     `session` states whether the session has the wanted value. It shows a different value, but never the key.
@@ -33,14 +33,14 @@ def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["property", "value", "session"])
 
 
-class Reader(NamedTuple):
+class ServerAddress(NamedTuple):
     """Address and key of a server. On Azure, different apps receive events and answer questions."""
 
     url: str
     key: str | None
 
 
-def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0) -> dict[str, Any]:
+def check_arrival(receiver: ServerAddress, reader: ServerAddress, *, timeout_s: float = 180.0) -> dict[str, Any]:
     """Send one event of the job `headwater/arrival-check` and wait until the API returns it.
 
     Returns `run`, `readable_after_s`, and `freshness_s`, the age of the oldest event that is not readable yet.
@@ -48,9 +48,9 @@ def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0)
     become readable within `timeout_s`.
     """
     run, began = str(uuid4()), time.monotonic()
-    with _client(receiver) as client:
+    with _open_client(receiver) as client:
         _ask(client, "POST", "/api/v1/lineage", json=arrival_event(run, datetime.now(UTC)))
-    with _client(reader) as client:
+    with _open_client(reader) as client:
         while not _ask(client, "GET", "/api/headwater/v1/events", params={"run": run})["items"]:
             if time.monotonic() - began > timeout_s:
                 raise Retry(
@@ -63,7 +63,7 @@ def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0)
     return {"run": run, "readable_after_s": round(waited, 1), "freshness_s": freshness}
 
 
-def _client(place: Reader) -> httpx.Client:
+def _open_client(place: ServerAddress) -> httpx.Client:
     headers = {"authorization": f"Bearer {place.key}"} if place.key else {}
     return httpx.Client(base_url=place.url, headers=headers, timeout=_ANSWER_S)
 
@@ -76,11 +76,11 @@ def _ask(client: httpx.Client, method: str, path: str, **request: Any) -> Any:
     if answer.status_code == 503:
         raise Retry(f"{client.base_url}{path[1:]} is not ready (503). Run this again.")
     if not answer.is_success:
-        raise WrongSetting(f"{client.base_url}{path[1:]} returned {answer.status_code}. {_fix(answer)}")
+        raise WrongSetting(f"{client.base_url}{path[1:]} returned {answer.status_code}. {_refusal_text(answer)}")
     return answer.json()
 
 
-def _fix(answer: httpx.Response) -> str:
+def _refusal_text(answer: httpx.Response) -> str:
     try:
         body = answer.json()
         return f"{body['error']} {body['fix']}"

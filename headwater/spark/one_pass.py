@@ -47,7 +47,7 @@ def _locked(folder: Path, lake: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LakeUnavailable(_refusal(lake)) from None
+            raise LakeUnavailable(_refusal_message(lake)) from None
         yield
 
 
@@ -57,12 +57,12 @@ def hold_lease(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> I
 
     The file with the highest number is the valid lease. It expires `lease_s` seconds after its last renewal.
     """
-    files = leases(place)
+    files = lease_names(place)
     if files and _age_s(place, files[-1]) < lease_s:
-        raise LakeUnavailable(_refusal(lake))
+        raise LakeUnavailable(_refusal_message(lake))
     own_lease = f"{int(files[-1] if files else '0') + 1:010d}"
     if not place.create(own_lease, _holder()):
-        raise LakeUnavailable(_refusal(lake))
+        raise LakeUnavailable(_refusal_message(lake))
     for old in files:
         place.remove(old)
     ended = threading.Event()
@@ -76,7 +76,7 @@ def hold_lease(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> I
         place.remove(own_lease)
 
 
-def leases(place: StoragePlace) -> list[str]:
+def lease_names(place: StoragePlace) -> list[str]:
     """Return the names of the lease files. The last of them is the valid lease."""
     return sorted(name for name in place.names() if name.isdigit())
 
@@ -86,7 +86,7 @@ def _age_s(place: StoragePlace, name: str) -> float:
     probe = f"now-{uuid4().hex}"
     place.write(probe, _holder())
     try:
-        return place.changed_s(probe) - place.changed_s(name)
+        return place.modified_s(probe) - place.modified_s(name)
     finally:
         place.remove(probe)
 
@@ -103,5 +103,5 @@ def _holder() -> str:
     return f"{socket.gethostname()} {os.getpid()}\n"
 
 
-def _refusal(lake: str) -> str:
+def _refusal_message(lake: str) -> str:
     return f"Another pass is running in {lake}. Nothing was changed. Wait until that pass has ended and try again."

@@ -15,26 +15,26 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.common.failpoints import reach_failpoint
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.spark.delta.layer_maintenance import maintain
+from headwater.spark.delta.layer_maintenance import run_due_maintenance
 from headwater.spark.delta.spark_delta import (
     REPLACE_WHERE_CHECK,
     TASK_BYTES,
     TableFolder,
     run_concurrently,
     scanned_bytes,
-    settings,
+    spark_settings,
 )
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.delta.versions import (
     COMMIT_METADATA_SETTING,
-    is_newest,
-    newest,
+    commits_with_writers,
+    is_newest_version,
+    newest_version,
     restore_tables,
+    table_versions,
     tables_of_other_writers,
-    transaction,
+    transaction_version,
     translate_write_conflicts,
-    versions,
-    writers,
 )
 from headwater.spark.gold.affected_datasets import AffectedDatasets
 from headwater.spark.gold.gold_edges import write_edges
@@ -42,13 +42,24 @@ from headwater.spark.gold.gold_runs import write_runs
 from headwater.spark.gold.masking_surface import write_surface
 from headwater.spark.gold.unused_columns import write_unused
 from headwater.spark.java_names import cache_java_names
-from headwater.spark.layer_generations import LAYERS, begin_or_continue_generation, current, switch
-from headwater.spark.layer_positions import LayerPosition, Source, after_position, first_events, position_rows
+from headwater.spark.layer_generations import (
+    LAYERS,
+    begin_or_continue_generation,
+    current_generation,
+    switch_generation,
+)
+from headwater.spark.layer_positions import (
+    LayerPosition,
+    Source,
+    after_position_condition,
+    first_events_of_partitions,
+    position_rows,
+)
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.silver.bronze_reading import SHAPE_COLUMNS
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.silver_writing import STATE_FACETS
-from headwater.spark.silver.state import COMPACT_EVERY, STATE_COPIES, State
+from headwater.spark.silver.state import COMPACT_EVERY, STATE_COPIES, SilverState
 from headwater.tables import (
     BRONZE,
     DUPLICATES,
@@ -118,11 +129,11 @@ def refresh(
     with (
         hold_lake_lock(spark, lake),
         translate_write_conflicts(lake),
-        settings(spark, {REPLACE_WHERE_CHECK: "false", COMMIT_METADATA_SETTING: name}),
+        spark_settings(spark, {REPLACE_WHERE_CHECK: "false", COMMIT_METADATA_SETTING: name}),
     ):
-        began_s, events = time.time(), newest(bronze, EVENTS)
-        was_idle = _was_idle(_last_pass(note), began_s)
-        found = current(spark, lake, rules.rules_hash)
+        began_s, events = time.time(), newest_version(bronze, EVENTS)
+        was_idle = _may_lack_removed_events(_last_pass(note), began_s)
+        found = current_generation(spark, lake, rules.rules_hash)
         folders = (
             found
             if found and not rebuild
@@ -132,11 +143,11 @@ def refresh(
             folder.task_bytes = task_bytes
         processed, more = 0, True
         while more and not (ending and ending.is_set()):
-            step = Pass(folders, bronze, rules, name, builds=folders is not found, was_idle=was_idle)
+            step = RefreshPass(folders, bronze, rules, name, builds=folders is not found, was_idle=was_idle)
             count, more = step.process(batch_events)
             processed, was_idle = processed + count, False
         if folders is not found and not more:
-            switch(folders, rules.rules_hash)
+            switch_generation(folders, rules.rules_hash)
         if not more:
             noted = {f"bronze/{EVENTS.name}": events, **_versions_by_path(lake, folders)}
             note.write(NOTE_NAME, LastPass(began_s, rules.rules_hash, noted).encode())
@@ -145,12 +156,12 @@ def refresh(
 
 def _last_pass(place: StoragePlace) -> LastPass | None:
     try:
-        return decode_last_pass(place.read(NOTE_NAME).encode()) if place.has(NOTE_NAME) else None
+        return decode_last_pass(place.read(NOTE_NAME).encode()) if place.exists(NOTE_NAME) else None
     except Py4JJavaError:  # a wrong checksum, for example after a manual restore
         return None
 
 
-def _was_idle(last: LastPass | None, now_s: float) -> bool:
+def _may_lack_removed_events(last: LastPass | None, now_s: float) -> bool:
     """Return whether the last pass is so long ago, or unknown, that retention may have removed unprocessed events."""
     return last is None or now_s - last.began_s > RETENTION_S
 
@@ -163,7 +174,7 @@ def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_h
     if last is None or last.rules_hash != rules_hash or not last.is_recent(time.time()):
         return False
     logs = ((StoragePlace(spark, f"{lake}/{path}/_delta_log"), version) for path, version in last.versions.items())
-    return all(run_concurrently(*(partial(is_newest, *each) for each in logs)))
+    return all(run_concurrently(*(partial(is_newest_version, *each) for each in logs)))
 
 
 def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
@@ -172,13 +183,13 @@ def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[
     for layer, folder in folders.items():
         generation = folder.root.rpartition("/")[2]
         tables = LAYERS[layer]
-        found |= {f"{layer}/{generation}/{table.name}": newest(folder, table) for table in tables}
+        found |= {f"{layer}/{generation}/{table.name}": newest_version(folder, table) for table in tables}
         pointer = TableFolder(folder.spark, f"{lake}/{layer}", [GENERATIONS])
-        found[f"{layer}/{GENERATIONS.name}"] = newest(pointer, GENERATIONS)
+        found[f"{layer}/{GENERATIONS.name}"] = newest_version(pointer, GENERATIONS)
     return found
 
 
-class Pass:
+class RefreshPass:
     """Processes one batch of events, from bronze to gold."""
 
     def __init__(
@@ -211,20 +222,20 @@ class Pass:
 
         Returns the maximum number of events in the batch, and whether bronze contains more events.
         """
-        self._state_version = newest(self._silver, STATE)
+        self._state_version = newest_version(self._silver, STATE)
         with self._task_mode(single=True):
-            state = State(self._silver)
+            state = SilverState(self._silver)
             before = state.position
             is_reverted = self._revert_interrupted(before)
             ahead = bronze_events(self._bronze, before)
-            events, ends, count, more = first_events(ahead, batch_events)
+            events, ends, count, more = first_events_of_partitions(ahead, batch_events)
             size = scanned_bytes(ahead) if count else 0
             is_single = size <= self._bronze.task_bytes
         with self._task_mode(single=is_single):
             state.compacts = before.batch + 1 - before.compacted >= COMPACT_EVERY or size > state.size
             if count:
-                bindings = state.collect("binding")
-                before = self._with_removal(before)
+                bindings = state.collect_part("binding")
+                before = self._with_removed_before(before)
                 batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._process(batch, events, before, ends)
             elif not (write_runs(self._gold, self._rules, None) or is_reverted or before.has_stale_copies):
@@ -233,35 +244,38 @@ class Pass:
                 state.compacts |= before.has_stale_copies
                 now = self._refresh_copies(state, before)
             self._commit(state, replace(now, compacted=now.batch if state.compacts else before.compacted))
-        maintain(self._folders, now.batch)
+        run_due_maintenance(self._folders, now.batch)
         return count, more
 
-    def _refresh_copies(self, state: State, before: LayerPosition) -> LayerPosition:
+    def _refresh_copies(self, state: SilverState, before: LayerPosition) -> LayerPosition:
         """Write the tables `STATE_COPIES` if they are older than `state`. Returns the position after this batch."""
         if before.has_stale_copies:
             run_concurrently(
                 lambda: self._silver.overwrite(JOBS, state.read(JOBS)),
-                lambda: self._silver.change(FACETS, STATE_FACETS, lambda _: state.read(FACETS)),
+                lambda: self._silver.replace_rows(FACETS, STATE_FACETS, lambda _: state.read(FACETS)),
                 lambda: self._gold.overwrite(EDGE_RUNS, state.read(EDGE_RUNS)),
             )
         return replace(before, batch=before.batch + 1, has_stale_copies=False)
 
-    def _with_removal(self, before: LayerPosition) -> LayerPosition:
+    def _with_removed_before(self, before: LayerPosition) -> LayerPosition:
         """Return the position with `removed_before_us` set, if retention removed events that were never processed."""
         may_lack = self._builds or self._was_idle
-        removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
+        removed_us = transaction_version(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
         if removed_us is None or removed_us == before.removed_before_us:
             return before
-        if not self._builds and not self._lacks_removed(before):
+        if not self._builds and not self._lacks_next_events(before):
             return before
         return replace(before, removed_before_us=removed_us, answers={})
 
-    def _lacks_removed(self, before: LayerPosition) -> bool:
+    def _lacks_next_events(self, before: LayerPosition) -> bool:
         """Return whether bronze lacks the next events of some partition. Duplicates and rejected records do not count.
 
         The driver collects one row for each partition of the log.
         """
-        place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(after_position(before))
+        place, ahead = (
+            ("log", "incarnation", "partition"),
+            self._bronze.read(EVENTS).where(after_position_condition(before)),
+        )
         for row in ahead.groupBy(*place).agg(F.min("sequence").alias("oldest")).collect():
             processed = before.sequences.get((row.log, row.incarnation, row.partition), 0)
             between = (F.col("sequence") > processed) & (F.col("sequence") < row.oldest)
@@ -273,7 +287,7 @@ class Pass:
         return False
 
     def _revert_interrupted(self, before: LayerPosition) -> bool:
-        self._versions_at_start = versions(self._folders, TABLES)
+        self._versions_at_start = table_versions(self._folders, TABLES)
         return restore_tables(
             self._folders, before.versions or dict.fromkeys(self._versions_at_start, 0), self._versions_at_start
         )
@@ -306,18 +320,18 @@ class Pass:
         write_unused(self._gold, affected, recompute_all=not before)
         return write_surface(self._gold, affected, before)
 
-    def _commit(self, state: State, position: LayerPosition) -> None:
+    def _commit(self, state: SilverState, position: LayerPosition) -> None:
         """Complete the batch. Raises LakeUnavailable if another writer has changed the tables since its start.
 
         The transaction of `state` has the number of the batch, so only one of two concurrent passes can complete it.
         """
-        now = versions(self._folders, TABLES)
+        now = table_versions(self._folders, TABLES)
         if not tables_of_other_writers(self._folders, self._versions_at_start, now, self._name):
             rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
-            state.put(POSITIONS, self._silver.rows(POSITIONS, rows))
+            state.put(POSITIONS, self._silver.frame_of_rows(POSITIONS, rows))
             reach_failpoint("spark.before_state")
             state.write(position.batch)
-        made = writers(self._silver, STATE.name, self._state_version, newest(self._silver, STATE))
+        made = commits_with_writers(self._silver, STATE.name, self._state_version, newest_version(self._silver, STATE))
         if [writer for _, writer in made] != [self._name]:
             raise LakeUnavailable(
                 f"Another pass changed {self._silver.root} at the same time. The next pass reverts this one. "
@@ -328,14 +342,14 @@ class Pass:
     def _task_mode(self, *, single: bool) -> Iterator[None]:
         """Run the steps in one task if `single`, or in as many tasks as Spark chooses."""
         self._silver.small = self._gold.small = self._bronze.small = single
-        with settings(self._spark, _SINGLE_TASK_SETTINGS if single else {}):
+        with spark_settings(self._spark, _SINGLE_TASK_SETTINGS if single else {}):
             yield
 
 
 def bronze_events(bronze: TableFolder, before: LayerPosition) -> DataFrame:
     """Return the events after a position, in the columns that silver reads. Times are in microseconds."""
-    where = after_position(before)
+    where = after_position_condition(before)
     times = {"received_us": F.unix_micros("received_at"), "event_time": F.unix_micros("event_time")}
     position = ("log", "incarnation", "partition", "sequence")
-    events = bronze.snapshot(EVENTS, where).where(where)
+    events = bronze.read_listing_files_once(EVENTS, where).where(where)
     return events.withColumns(times).select(*position, *SHAPE_COLUMNS, "body")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.common.errors import Retry
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.delta.versions import is_followed, newest
+from headwater.spark.delta.versions import has_later_commit, newest_version
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.tables import EVENTS
 from headwater.tables.last_pass import IDLE_S
@@ -26,7 +26,7 @@ MAX_PAUSE_S = 600.0
 log = logging.getLogger(__name__)
 
 
-def passes(
+def run_passes(
     spark: SparkSession,
     lake: str,
     read_rules: Callable[[], UserRules],
@@ -44,9 +44,13 @@ def passes(
     seen_version, checked_at, pause_s = -1, 0.0, every_s
     with stop_on_signal() as ending:
         while not ending.is_set():
-            if seen_version < 0 or is_followed(events, EVENTS, seen_version) or time.monotonic() - checked_at > IDLE_S:
+            if (
+                seen_version < 0
+                or has_later_commit(events, EVENTS, seen_version)
+                or time.monotonic() - checked_at > IDLE_S
+            ):
                 try:
-                    began, now = time.monotonic(), newest(events, EVENTS) if events.exists(EVENTS) else -1
+                    began, now = time.monotonic(), newest_version(events, EVENTS) if events.exists(EVENTS) else -1
                     processed = refresh(spark, lake, read_rules(), batch_events=batch_events, ending=ending)
                     seen_version, checked_at, pause_s = now, time.monotonic(), every_s
                     yield processed, checked_at - began

@@ -81,7 +81,7 @@ def local_session(
     streams and the ingestion of files.
     Raises WrongSetting if pyspark, pandas, Java or Delta's jars are missing.
     """
-    _require()
+    _require_spark_packages()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
     from headwater.spark.java_names import cache_java_names  # noqa: PLC0415 - as above
@@ -92,7 +92,7 @@ def local_session(
     conf = {"spark.driver.extraClassPath": class_path(streams=streams), "spark.sql.shuffle.partitions": str(threads)}
     for key, value in {**CONF, **conf, **(more or {})}.items():
         builder = builder.config(key, value)
-    with _prints_elsewhere():
+    with _redirect_java_output():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     cache_java_names(spark)
@@ -103,7 +103,7 @@ def local_session(
 
 
 @contextmanager
-def _prints_elsewhere() -> Iterator[None]:
+def _redirect_java_output() -> Iterator[None]:
     """Redirect everything that Java prints to stderr, for example the number of files that VACUUM deleted."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)
@@ -147,7 +147,7 @@ def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
     return _DELTA[release] + (_STREAM[release] if streams else ())
 
 
-def _require() -> None:
+def _require_spark_packages() -> None:
     with require_extra("spark"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 imports distutils
         import delta  # noqa: F401, PLC0415

@@ -17,7 +17,7 @@ from headwater.common.extras import require_extra
 
 with require_extra("kafka"):
     from headwater.intake.event_log.kafka_clients import KafkaAddress
-    from headwater.spark.log_ingest.topic_stream import BATCH_EVENTS, TopicStream, run
+    from headwater.spark.log_ingest.topic_stream import BATCH_EVENTS, TopicStream, run_stream
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     address = KafkaAddress(given.servers, given.topic, given.group, options, given.token_scope)
     lake = given.lake.rstrip("/")
     stream = TopicStream(address, lake, given.claims, given.batch_events, given.every, given.epoch)
-    run(SparkSession.builder.getOrCreate(), stream)
+    run_stream(SparkSession.builder.getOrCreate(), stream)
 
 
 if __name__ == "__main__":

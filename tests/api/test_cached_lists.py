@@ -22,7 +22,7 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.as_of import AsOf
-from headwater.questions.health_lists import unhealthy_list
+from headwater.questions.health_lists import list_health_problems
 from tests.index.test_reference import RULES, SOURCE, asked_of
 from tests.reference.records import Delivered
 from tests.reference.small_events import CLEAR, made
@@ -97,7 +97,7 @@ def answers(views: ViewOpener, now_us: int) -> dict[str, Any]:
     found = {name: ask(views, name, {"limit": "1000"}) for name in ("datasets", "listed_jobs")}
     for name, since in (("changes", at(5 * DAY)), ("old changes", at(3))):
         found[name] = ask(views, "changes", {"from": since, "limit": "1000"})
-    found["health"] = to_builtins(unhealthy_list(views, now_us, None, 1_000, max_checks=3))
+    found["health"] = to_builtins(list_health_problems(views, now_us, None, 1_000, max_checks=3))
     return found
 
 
@@ -178,7 +178,7 @@ def test_all_health_is_judged_in_many_looks_between_which_others_have_a_turn() -
     with growing() as index:
         index.add(deliver(daily(Random(1))))
         counted = CountedLooks(*index.place())
-        unhealthy_list(counted, START_US + 9 * DAY * 1_000_000, None, 10, max_checks=1)
+        list_health_problems(counted, START_US + 9 * DAY * 1_000_000, None, 10, max_checks=1)
         counted.close()
     assert counted.looks > 3, "each takes one more than the one before"
 

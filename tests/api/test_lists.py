@@ -18,7 +18,7 @@ from headwater.api.responses import run_question
 from headwater.auth.access import Caller, Key
 from headwater.auth.keys import KeyFile, KeyManager, KeyRequest
 from headwater.auth.private_file import PrivateFile
-from headwater.cli.text_format import dataset_text, escape
+from headwater.cli.text_format import dataset_text, escape_unprintable
 from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting
 from headwater.common.paging import ListPage, RowOrder
 from headwater.index.reading.run_history import RunHistory
@@ -379,7 +379,7 @@ def test_every_name_that_is_printed_is_accepted(shelf: SnapshotStore) -> None:
     for item in shelf.ask(definitions.datasets, limit=1_000)["items"]:
         thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
         whole = f"{item['namespace']}/{item['name']}"
-        for text in {whole, escape(whole), dataset_text(thing, whole=True), item["name"]}:
+        for text in {whole, escape_unprintable(whole), dataset_text(thing, with_namespaces=True), item["name"]}:
             found = shelf.ask(definitions.upstream, dataset=text)["column"]
             assert (found["namespace"], found["dataset"]) == (item["namespace"], item["name"]), text
     for text in ("file//landing/orders", "/landing/orders", "landing/orders", "…/landing/orders"):

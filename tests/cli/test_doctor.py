@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headwater.operations.diagnosis.finding import Finding, run_checks
-from headwater.operations.diagnosis.machine import folder_checks, machine_checks, stopped_checks
+from headwater.operations.diagnosis.machine import checks_without_server, folder_checks, machine_checks
 from headwater.operations.diagnosis.service import server_checks
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
@@ -57,7 +57,7 @@ def test_a_data_folder_is_checked_while_headwater_is_stopped(tmp_path: Path) -> 
 
     def problems(**values: int) -> dict[str, Finding]:
         settings = load_settings({"data": folder, "port": 0, **values}, folder=tmp_path, environment={})[0]
-        return {each.check: each for each in run_checks([*folder_checks(settings), *stopped_checks(settings)])}
+        return {each.check: each for each in run_checks([*folder_checks(settings), *checks_without_server(settings)])}
 
     assert {*problems(retain_bytes=0)} == {"running"}
     folder.chmod(0o755)
@@ -114,7 +114,7 @@ def taken_port() -> Iterator[int]:
 
 def test_a_port_of_another_program_is_named(tmp_path: Path, taken_port: int) -> None:
     settings = load_settings({"data": tmp_path, "port": taken_port}, folder=tmp_path, environment={})[0]
-    (port,) = run_checks(stopped_checks(settings)[:1])
+    (port,) = run_checks(checks_without_server(settings)[:1])
     assert f"Cannot listen on 127.0.0.1:{taken_port}" in port.message
     url = f"http://127.0.0.1:{taken_port}"
     other = found(commanded("doctor", "--server", url, "--json", cwd=tmp_path))

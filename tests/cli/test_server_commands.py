@@ -19,7 +19,7 @@ import pytest
 
 from headwater.api.routes import freshness
 from headwater.cli.server_client import ServerClient
-from headwater.cli.watch import follow
+from headwater.cli.watch import follow_events
 from headwater.common.errors import ServerRefusal, WrongQuestion
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import source, uuid
@@ -280,7 +280,7 @@ def test_a_stream_that_breaks_is_taken_up_behind_its_last_event() -> None:
         return found or Said(body=_stream(("3", "run", {"run": "b"})), headers=kind)
 
     with stranger(answer) as url, closing(ServerClient(url, None)) as asked:
-        told = list(islice(follow(asked, waited.append), 3))
+        told = list(islice(follow_events(asked, waited.append), 3))
     assert [(each.id, each.event) for each in told] == [("1", "hello"), ("2", "run"), ("3", "run")]
     assert waited == [0.5, 1.0]
 

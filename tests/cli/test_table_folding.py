@@ -16,7 +16,7 @@ from typer.main import get_command
 from headwater.cli.app import app
 from headwater.cli.contract import write_file
 from headwater.cli.lineage import count_by_table
-from headwater.cli.printing import CSV, WIDE, any_answer, fold, show, table
+from headwater.cli.printing import CSV, WIDE, any_answer_printer, fold_table, list_table, print_value
 from headwater.common.errors import WrongSetting
 from tests.support.commands import commanded
 
@@ -27,7 +27,7 @@ NAMES = (f"{DEEP}/customer_orders_enriched#customer_email_address", f"{DEEP}/お
 @pytest.mark.parametrize("width", [30, 60, 80, 120, 400])
 def test_rows_fit_and_names_keep_their_ends(width: int) -> None:
     rows = [[name, "1", "read by a job that reports no column lineage"] for name in NAMES]
-    found = fold(["column", "steps", "why"], rows, width)
+    found = fold_table(["column", "steps", "why"], rows, width)
     assert sum(found.widths) + 3 * 3 + 1 <= width
     for row, name in zip(found.rows, NAMES, strict=True):
         flat = row[0].replace("\n", "")
@@ -45,7 +45,7 @@ class Terminal(io.StringIO):
 
 
 def test_what_all_names_begin_with_is_said_once() -> None:
-    found = fold(["column"], [[name] for name in NAMES[:2]], 60)
+    found = fold_table(["column"], [[name] for name in NAMES[:2]], 60)
     assert found.notes[0] == f"column: … stands for {DEEP}/"
     assert found.rows[0] == ["…customer_orders_enriched#customer_email_address"]
 
@@ -55,7 +55,7 @@ def test_a_pipe_is_as_wide_as_columns_says_and_wide_shows_all(monkeypatch: pytes
 
     def printed(out: io.StringIO) -> list[str]:
         with redirect_stdout(out):
-            show(items, False, lambda: table("Columns", items, (".", "why")))
+            print_value(items, False, lambda: list_table("Columns", items, (".", "why")))
         return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
 
     monkeypatch.setenv("COLUMNS", "60")
@@ -82,7 +82,7 @@ def test_an_answer_of_any_shape_is_printed_without_a_value_of_python() -> None:
     }  # fmt: skip
     out = io.StringIO()
     with redirect_stdout(out):
-        any_answer("Any")(found, False, {})
+        any_answer_printer("Any")(found, False, {})
     flat = " ".join(out.getvalue().split())
     for text in ("│ balanced │ yes │", "│ words │ a; b │", "│ from │ silver/t#c │", "│ counts.used │ 2 │"):
         assert text in flat
@@ -92,7 +92,7 @@ def test_an_answer_of_any_shape_is_printed_without_a_value_of_python() -> None:
 
 def test_two_names_never_print_as_the_same_text() -> None:
     names = [f"{start}/{'very_long_folder/' * 8}orders#customer_email" for start in ("prod", "test", "prod/copy")]
-    shown = [row[0] for row in fold(["column", "why"], [[name, "read by a job"] for name in names], 80).rows]
+    shown = [row[0] for row in fold_table(["column", "why"], [[name, "read by a job"] for name in names], 80).rows]
     assert len({text.replace("\n", "") for text in shown}) == len(names)
 
 
@@ -101,7 +101,7 @@ def test_a_table_is_printed_as_csv_with_whole_names(monkeypatch: pytest.MonkeyPa
     items = [{"namespace": "n", "dataset": name, "column": None, "why": '=1+1, "odd"'} for name in NAMES]
     token, out = CSV.set(True), io.StringIO()
     with redirect_stdout(out):
-        any_answer("Columns")({"items": items, "totalCount": 3}, False, {})
+        any_answer_printer("Columns")({"items": items, "totalCount": 3}, False, {})
     CSV.reset(token)
     rows = list(csv.reader(io.StringIO(out.getvalue())))
     assert rows == [["dataset", "why"], *([f"n/{name}", '\'=1+1, "odd"'] for name in NAMES)]
@@ -160,5 +160,5 @@ def test_two_columns_never_print_as_the_same_text_at_80_columns(seed: int) -> No
     names = list(dict.fromkeys(name() for _ in range(60)))
     names += [f"{each[:-1]}{'yz'[each.endswith('y')]}" for each in names]  # differ in one letter, at the end
     names = list(dict.fromkeys([*names, *(f"a{each[1:]}" for each in names)]))  # or at the beginning
-    found = fold(["column", "via", "why"], [[each, "bronze/orders#id", "read by a job"] for each in names], 80)
+    found = fold_table(["column", "via", "why"], [[each, "bronze/orders#id", "read by a job"] for each in names], 80)
     assert len({row[0].replace("\n", "") for row in found.rows}) == len(names)

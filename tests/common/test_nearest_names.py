@@ -59,4 +59,4 @@ def test_no_more_than_wanted_are_named_and_equal_ones_in_order() -> None:
 
 def test_the_least_similarity_can_be_set() -> None:
     assert nearest_names("TOKEN", ["PORT", "SINKS"]) == []
-    assert nearest_names("TOKEN", ["PORT", "SINKS"], limit=1, least=0) != []
+    assert nearest_names("TOKEN", ["PORT", "SINKS"], limit=1, min_similarity=0) != []

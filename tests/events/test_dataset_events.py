@@ -50,7 +50,7 @@ def test_a_dataset_that_is_only_described_or_tagged_has_no_writer() -> None:
 
 
 def test_a_dataset_that_is_only_described_is_known() -> None:
-    assert world(dataset_event(at(1), DESCRIBED)).scene.knows(Name(*A))
+    assert world(dataset_event(at(1), DESCRIBED)).scene.has_lineage_or_schema(Name(*A))
 
 
 def test_lineage_that_a_catalogue_declares_makes_edges_and_no_job() -> None:

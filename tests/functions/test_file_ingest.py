@@ -18,7 +18,7 @@ from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.files.batch_sending import BATCH
 from headwater.intake.files.file_taking import MOST_REJECTED
 from headwater.intake.files.taken_ledger import FilePosition, IngestLedger
-from headwater.operations.runtime.azure_files import LedgerCopy
+from headwater.operations.runtime.azure_files import IngestedFilesLedgerCopy
 from headwater.operations.settings import Settings
 from tests.support.cleanup import until_end
 from tests.support.data.file_intake import events
@@ -165,7 +165,9 @@ def test_what_was_taken_travels_only_when_it_has_changed(tmp_path: Path, folder:
 
 
 def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, lake: dict[str, Any]) -> None:
-    one, two = (LedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two"))
+    one, two = (
+        IngestedFilesLedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two")
+    )
     for copy in (one, two):
         copy.download()
         with closing(IngestLedger(copy.path)) as ledger:

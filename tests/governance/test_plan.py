@@ -360,7 +360,7 @@ def test_a_contract_that_promises_a_column_downstream_is_broken_with_it(tables: 
         (lambda schema: apply_yaml(ODCS + b"{name: t, properties: {id: {}}}]", schema, "a.yml"),
          "`properties` of 't' is not a list"),
         (lambda schema: apply_yaml(ODCS + b"7]", schema, "a.yml"), "does not list any table"),
-        (lambda schema: read_promised_columns([("a.yml", ODCS + b"{name: t, properties: [id]}]")], schema.look),
+        (lambda schema: read_promised_columns([("a.yml", ODCS + b"{name: t, properties: [id]}]")], schema.lookup),
          "column of 't' has no `name`"),
         (lambda schema: apply_manifest({"metadata": {}, "nodes": {"m": {"resource_type": "model"}}}, schema, "it"),
          "does not name the table of 'm'"),

@@ -14,7 +14,7 @@ from headwater.common.errors import HeadwaterError, LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed import FeedReader
 from headwater.index.reading.search import Search
-from headwater.index.reading.status import building_progress, served_progress, served_set_aside_events
+from headwater.index.reading.status import published_progress, published_set_aside_events, unpublished_progress
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.integrity import SUFFIX, is_file_intact
@@ -75,7 +75,7 @@ class Indexed(NamedTuple):
             beside: list[Callable[[], Any]] = [
                 lambda: search.find_hits("mail").hits,
                 lambda: feed.read_changes(feed.end_of_feed()._replace(number=0))[0],
-                lambda: served_progress(home),
+                lambda: published_progress(home),
             ]
             for question in (*asked, *beside):
                 try:
@@ -160,7 +160,7 @@ def test_whatever_is_harmed_within_a_page_no_event_is_blamed(indexed: Indexed, h
         for start in (600, 3000):
             found_harm += bool(harmed_and_followed(indexed, page + start, harm * 1000))
             with suppress(LakeUnavailable):  # none has met the harm so far
-                assert served_set_aside_events(IndexHome(indexed.file.parent), 0) == []
+                assert published_set_aside_events(IndexHome(indexed.file.parent), 0) == []
     assert found_harm
 
 
@@ -218,7 +218,7 @@ def test_of_files_that_go_while_they_are_looked_at_none_is_being_built(tmp_path:
     (tmp_path / "gone.sqlite").symlink_to(tmp_path / "nothing")
     home = IndexHome(tmp_path)
     assert home.unpublished_path() is None
-    assert building_progress(home) == {}
+    assert unpublished_progress(home) == {}
     (tmp_path / "14-new.sqlite-wal").touch()
     assert home.unpublished_path() == tmp_path / "14-new.sqlite"
     assert not home.is_published_file(tmp_path / "14-new.sqlite")

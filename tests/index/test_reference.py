@@ -85,7 +85,7 @@ RULES = default_rules()
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
     with indexed(events, Random(seed)) as open_views:
-        compare(open_views, events, AsOf(newest=True))
+        compare(open_views, events, AsOf(only_newest=True))
         compare(open_views, events, AsOf(window_us=(seed % 20) * SECOND))
         if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
             compare(open_views, events, AsOf(as_of_us=START_US + as_of_s * SECOND))
@@ -214,7 +214,7 @@ def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
     with indexed(deliver([overwritten, read, appended, only_read]), Random(1)) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
             with open_views.open_view(moment) as here:
-                found = verdicts_answer(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
+                found = verdicts_answer(here.snapshot, here.rules, here.counted_edges, asked=None, page=WHOLE).items
             assert {each.column for each in found if each.readers_only} == {"ghost", "edge"}
             assert {each.dataset for each in found if each.readers_only} == {"t"}
 
@@ -227,10 +227,10 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
     former = FormerLocation("hive://meta", "db.t", at(2))
     with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
         with open_views.open_view(AsOf()) as here:
-            found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+            found = find_surface(here.snapshot, here.rules, here.counted_edges, tag="pii", source=None)
             shown = surface_answer(here.snapshot, found, tag="pii", page=WHOLE).items
             assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": UNSET}
-            asked = (here.snapshot, here.rules, here.counted)
+            asked = (here.snapshot, here.rules, here.counted_edges)
             listed = verdicts_answer(*asked, asked=None, page=WHOLE)
             assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
             every = verdicts_answer(*asked, asked=None, page=WHOLE, former=True)
@@ -250,7 +250,13 @@ def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> Non
         for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
             with open_views.open_view(moment) as here:
                 found = reach_answer(
-                    here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
+                    here.snapshot,
+                    RULES,
+                    Subject(None, "b"),
+                    here.counted_edges,
+                    forward=False,
+                    mode="value",
+                    bounds=FAR,
                 )
             assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", UNSET)}
 
@@ -267,7 +273,7 @@ def test_questions_without_a_window_have_that_of_the_settings(days: int | None, 
             for asked_us, expected in ((None, verdict), (5 * 86_400 * SECOND, "used"), (SECOND, "unused")):
                 with open_views.open_view(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
                     found = verdicts_answer(
-                        here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE
+                        here.snapshot, here.rules, here.counted_edges, asked=Subject(None, "a"), page=WHOLE
                     )
                 assert [each.verdict for each in found.items] == [expected]
 
@@ -299,12 +305,12 @@ def test_topics_of_unknown_brokers_are_one_for_the_jobs_of_a_namespace_alone(rea
         for as_of in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
             with open_views.open_view(as_of) as here:
                 found, came = (
-                    reach_answer(here.snapshot, RULES, Subject(None, name, column), here.counted, forward=forward,
+                    reach_answer(here.snapshot, RULES, Subject(None, name, column), here.counted_edges, forward=forward,
                           mode="value", bounds=FAR)
                     for name, column, forward in (("a", "x", True), ("out", "mail", False))
                 )  # fmt: skip
                 topic = Subject(f"{UNKNOWN_BROKER[0]}/{reader}", "orders")
-                judged = verdicts_answer(here.snapshot, here.rules, here.counted, asked=topic, page=WHOLE).items
+                judged = verdicts_answer(here.snapshot, here.rules, here.counted_edges, asked=topic, page=WHOLE).items
             assert [each.dataset for each in found.columns] == (["orders", "out"] if is_one else ["orders"])
             assert found.columns[0].namespace == "kafka://null:-1/prod"
             assert came.columns[0].namespace == f"kafka://null:-1/{reader}"
@@ -342,10 +348,10 @@ def test_a_job_whose_output_another_job_rewrites_is_presumed_retired(
     with indexed(deliver([*NIGHTLY, OTHER, *more, last]), Random(1)) as open_views:
         for as_of_us in (None, START_US + at_s * SECOND):
             with open_views.open_view(AsOf(as_of_us=as_of_us, window_us=30 * SECOND)) as here:
-                assert {name.name for name in jobs_of(here.snapshot, here.counted)} == presumed
+                assert {name.name for name in jobs_of(here.snapshot, here.counted_edges)} == presumed
             for without in (AsOf(as_of_us=as_of_us), AsOf(as_of_us=as_of_us, window_us=0)):
                 with open_views.open_view(without) as here:
-                    assert jobs_of(here.snapshot, here.counted) == set()
+                    assert jobs_of(here.snapshot, here.counted_edges) == set()
 
 
 def test_what_only_jobs_presumed_retired_say_comes_last_with_a_mark() -> None:
@@ -354,14 +360,22 @@ def test_what_only_jobs_presumed_retired_say_comes_last_with_a_mark() -> None:
         with open_views.open_view(AsOf(window_us=30 * SECOND)) as here:
             everything, first = (
                 reach_answer(
-                    here.snapshot, RULES, Subject(None, "a", "x"), here.counted, forward=True, mode="value", bounds=b
+                    here.snapshot,
+                    RULES,
+                    Subject(None, "a", "x"),
+                    here.counted_edges,
+                    forward=True,
+                    mode="value",
+                    bounds=b,
                 )
                 for b in (FAR, Bounds(depth=1000, limit=1))
             )
-            found = verdicts_answer(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+            found = verdicts_answer(here.snapshot, here.rules, here.counted_edges, asked=Subject(None, "a"), page=WHOLE)
         answers = {"impact": to_builtins(everything), "unused": to_builtins(found)}
-        with open_views.open_view(AsOf(window_us=30 * SECOND, newest=True)) as here:
-            newest = verdicts_answer(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+        with open_views.open_view(AsOf(window_us=30 * SECOND, only_newest=True)) as here:
+            newest = verdicts_answer(
+                here.snapshot, here.rules, here.counted_edges, asked=Subject(None, "a"), page=WHOLE
+            )
     reached = [(each.dataset, each.presumed_retired, each.via.presumed_retired) for each in everything.columns]
     assert reached == [("u", UNSET, UNSET), ("t", True, True)]
     assert [each.dataset for each in first.columns] == ["u"]
@@ -398,7 +412,7 @@ def test_a_former_location_without_rows_is_not_on_the_surface(change_or_keeps: s
     with indexed(deliver([old, *more, new, tagging(3, "a.x")]), Random(1), rules) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
             with open_views.open_view(moment) as here:
-                found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+                found = find_surface(here.snapshot, here.rules, here.counted_edges, tag="pii", source=None)
                 answer = surface_answer(here.snapshot, found, tag="pii", page=WHOLE)
             assert {each.dataset for each in answer.items if not each.tagged} == shown
 
@@ -455,12 +469,12 @@ def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, s
 def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
     asked_us = Window().length_us if as_of.window_us is None else as_of.window_us
-    window_us = None if as_of.newest else asked_us
+    window_us = None if as_of.only_newest else asked_us
     there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
     with open_views.open_view(as_of) as here:
         assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
-        assert jobs_of(here.snapshot, here.counted) == jobs_of(there.scene, there.counted)
+        assert jobs_of(here.snapshot, here.counted_edges) == jobs_of(there.scene, there.counted)
         for column in {end for edge in there.column_edges for end in ((*edge[:2], edge[3]), (*edge[4:6], edge[7]))}:
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
@@ -473,7 +487,7 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
             assert exposed(here, tagged=bool(tagged)) == (surface, wanted_until)
         for strict in (False, True):
             found = verdicts_answer(
-                here.snapshot, here.rules, here.counted, asked=None, page=WHOLE, strict=strict
+                here.snapshot, here.rules, here.counted_edges, asked=None, page=WHOLE, strict=strict
             ).items
             names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
@@ -482,7 +496,7 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
 
 def jobs_of(snapshot: Snapshot, counted: CountedEdges) -> set[Name]:
     """Return the jobs that are presumed retired."""
-    return {snapshot.graph.sets[number][0].job for number in counted.presumed}
+    return {snapshot.graph.edge_sets[number][0].job for number in counted.presumed_retired}
 
 
 def known(snapshot: Snapshot) -> tuple[object, object]:
@@ -494,13 +508,13 @@ def known(snapshot: Snapshot) -> tuple[object, object]:
             snapshot.exists(name),
             snapshot.was_read_to_write(name),
         )
-        found[name] = shows, stands, was_read, sorted(snapshot.tags().get(name, ()), key=repr)
+        found[name] = shows, stands, was_read, sorted(snapshot.current_tags().get(name, ()), key=repr)
     return found, snapshot.aliases()
 
 
 def column_edges(here: View) -> set[ColumnEdge]:
-    graph, counted = here.snapshot.graph, here.counted
-    lineage = [words for number, (_, words) in graph.sets.items() if counted.live[number]]
+    graph, counted = here.snapshot.graph, here.counted_edges
+    lineage = [words for number, (_, words) in graph.edge_sets.items() if counted.live_mask[number]]
     return {
         (
             *edge.source,
@@ -519,14 +533,16 @@ def column_edges(here: View) -> set[ColumnEdge]:
 
 def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool, bool]]:
     found = reach_answer(
-        here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR
+        here.snapshot, RULES, Subject(*asked), here.counted_edges, forward=forward, mode=mode, bounds=FAR
     )  # fmt: skip
     assert not found.truncated
     return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
 
 
 def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> set[Column]:
-    found = reach_answer(here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR)
+    found = reach_answer(
+        here.snapshot, RULES, Subject(*asked), here.counted_edges, forward=forward, mode=mode, bounds=FAR
+    )
     assert all((item.last_seen is not None) == item.earlier for item in found.columns)
     return {key_of(here, item) for item in found.columns if item.earlier}
 
@@ -534,7 +550,7 @@ def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> 
 def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:
     """Return exposures, and until when what is masked was written in the clear: behind the tag, or of the tagged."""
     try:
-        looked = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+        looked = find_surface(here.snapshot, here.rules, here.counted_edges, tag="pii", source=None)
         items = surface_answer(here.snapshot, looked, tag="pii", page=WHOLE).items
         found = [item for item in items if item.tagged is tagged]
     except NotKnown:

@@ -61,7 +61,7 @@ def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that
 
 def sources(reader: LiveGraph) -> set[str]:
     reader.refresh()
-    return {name.name for _, said in reader.graph.sets.values() for name in said.source_datasets}
+    return {name.name for _, said in reader.graph.edge_sets.values() for name in said.source_datasets}
 
 
 def stream(second: int, output: Json) -> Json:

@@ -215,7 +215,7 @@ def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path
     searched = SearchFile(path)
     until_end(searched.sql)
     found, _ = searched.find_hits(["mailing"], ["dataset"])
-    assert [(hit.dataset_or_job, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
+    assert [(hit.dataset_or_job, hit.match) for hit in found] == [(Name(*long).shortened, "exact")]
 
 
 def test_what_a_recurring_run_binds_again_is_read_once(tmp_path: Path) -> None:

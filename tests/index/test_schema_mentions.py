@@ -12,7 +12,7 @@ from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.schemas import SchemaMentionTable
 from headwater.lineage.edges.schema_history import SchemaMention, column_lists_at
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
+from headwater.lineage.names.generations import NameSpan
 from tests.support.cleanup import until_end
 
 NAME = Name("n", "table")
@@ -42,7 +42,7 @@ class Keeper:
         self.earlier += batch
 
     def kept(self) -> list[SchemaMention]:
-        return sorted(self.table.mentions_newest_first(Span(NAME)))
+        return sorted(self.table.mentions_newest_first(NameSpan(NAME)))
 
 
 def lists_of(oldest_first: list[SchemaMention], time_us: int) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Source
-from headwater.index.reading.status import served_progress
+from headwater.index.reading.status import published_progress
 from headwater.index.writing.follower import IndexFollower
 from headwater.operations.local.child_process import NotificationPipe, decode_positions, encode_position
 from headwater.operations.local.parser_process import ParserLoop
@@ -152,7 +152,7 @@ class Followed:
         return self._follower.process_batches(self._names, told)
 
     def place(self) -> list[int]:
-        return list(served_progress(self._home).values())
+        return list(published_progress(self._home).values())
 
 
 def test_told_how_far_bronze_is_the_index_is_there_after_one_step(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log import Claims, Record, RecordKind
 from headwater.intake.event_log.blob_claims import BlobClaims, parse_claims_url
 from headwater.intake.event_log.folder_claims import ClaimCheck
@@ -167,5 +167,5 @@ def test_an_address_that_is_no_container_is_refused_at_the_start(url: str) -> No
 
 def test_a_fault_that_is_not_known_is_quoted_without_secrets() -> None:
     error = OSError("Odd\n\x1b[31m↳\x1b[0m at https://a/c?sv=1&sig=abc now: AccountKey=abc, Bearer abc, sig=abc")
-    assert "abc" not in explain(error, "lake")
-    one_line(OSError(explain(error, "lake")), "Odd at https://a/c now", "retries automatically")
+    assert "abc" not in explain_storage_error(error, "lake")
+    one_line(OSError(explain_storage_error(error, "lake")), "Odd at https://a/c now", "retries automatically")

@@ -119,7 +119,7 @@ def test_records_come_as_they_were_put_numbered_from_one(hub: HubServer, readers
     assert full.read(0, **MANY) == found, "until the parser has passed it, it is there"
     assert full.read(2, **MANY) == found[2:]
     assert [each.sequence for each in read(full, 1, 2)] == [2, 3], "and again, should the parser go back"
-    assert (full.head(), full.tail(), full.pending(1), full.lost(0)) == (1, 3, 2, 0)
+    assert (full.head(), full.tail(), full.pending(1), full.lost_up_to(0)) == (1, 3, 2, 0)
     assert full.received_us(3) == found[2].received_us == hub.stored(1)[2].enqueued_ms * 1000
     assert full.received_us(4) is None
     assert [each.source for each in readers()] == [empty.source, full.source]

@@ -208,9 +208,9 @@ def test_what_retention_took_is_a_gap_and_what_transactions_left_is_none(
     assert places(read(reader)) == [(3, 0), (6, 2), (8, 1)], "1 and 2 were lost"
     kafka.forget(topic, 4)
     assert places(read(reader)) == [(6, 1), (8, 1)], "and then 3; of 5 nobody can tell any more"
-    assert reader.lost(0) == 0
+    assert reader.lost_up_to(0) == 0
     kafka.forget(topic, 8)
-    assert (read(reader), reader.lost(3), reader.lost(8), reader.pending(3)) == ([], 8, 0, 0)
+    assert (read(reader), reader.lost_up_to(3), reader.lost_up_to(8), reader.pending(3)) == ([], 8, 0, 0)
 
 
 def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(

@@ -80,17 +80,17 @@ def test_a_segment_whose_creation_was_cut_off_is_made_anew(tmp_path: Path) -> No
 
 def test_a_log_is_made_once_its_first_segment_is_whole(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    assert not SqliteKind().is_made(tmp_path)
+    assert not SqliteKind().log_exists(tmp_path)
     open_writable(tmp_path / "log" / f"{1:020d}.sqlite").close()
-    assert not SqliteKind().is_made(tmp_path)  # `serve` is at it: the parser waits and complains of nothing
+    assert not SqliteKind().log_exists(tmp_path)  # `serve` is at it: the parser waits and complains of nothing
     with opened(tmp_path / "log"):
-        assert SqliteKind().is_made(tmp_path)
+        assert SqliteKind().log_exists(tmp_path)
 
 
 def test_a_log_that_cannot_be_read_is_made(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / f"{1:020d}.sqlite").write_bytes(b"no database, and longer than a header of one" * 100)
-    assert SqliteKind().is_made(tmp_path)
+    assert SqliteKind().log_exists(tmp_path)
 
 
 def test_segments_follow_each_other_and_the_counts_go_on(tmp_path: Path) -> None:

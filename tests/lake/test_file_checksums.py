@@ -146,7 +146,7 @@ def test_maintenance_forgetting_and_other_writers_are_no_damage(tmp_path: Path) 
     checkpoint = _newest(world, "*.checkpoint.parquet")
     pq.write_table(pq.read_table(checkpoint), checkpoint)  # as another kind of writer does at the same version
     world.bronze.events.delete(f"sequence = {world.sequences('events')[0]}")
-    world.bronze.events.blank(["body"], f"sequence = {world.sequences('events')[0]}")
+    world.bronze.events.set_to_null(["body"], f"sequence = {world.sequences('events')[0]}")
     delete_old_events(world.bronze, 1)
     world.append(event(9))
     world.parser().commit_next()

@@ -151,8 +151,8 @@ def test_a_question_may_be_repeated_by_any_window() -> None:
     """Views by windows share what they keep; more windows than are kept give the same answers."""
     world = seen(MONDAY, TUESDAY)
     windows = [Window(each * DAY_US) for each in (0, 1, 2, 3, 4, 5, 0, 1)]
-    found = [world.scene.counted_with_earlier(each).of_use() for each in windows]
-    assert [sum(each.live) for each in found] == [1, 2, 2, 2, 2, 2, 1, 2]
+    found = [world.scene.counted_edges_with_earlier(each).with_earlier_uses() for each in windows]
+    assert [sum(each.live_mask) for each in found] == [1, 2, 2, 2, 2, 2, 1, 2]
 
 
 def test_what_an_earlier_way_and_a_longer_current_one_reach_is_not_earlier() -> None:
@@ -190,6 +190,6 @@ def test_upstream_leaves_out_writes_whose_rows_a_dataset_no_longer_keeps() -> No
 def test_a_run_that_failed_rewrites_nothing_whatever_is_declared() -> None:
     failed = done(3, 2 * DAY, writes("t", {"x": "b.x"}), of=[B], job="other", kind="FAIL")
     declared = "job: other, writes: whole"
-    assert seen(MONDAY, failed, rewrites=declared).scene.rewritten(Name(LAKE, "t")) is None
+    assert seen(MONDAY, failed, rewrites=declared).scene.newest_rewrite(Name(LAKE, "t")) is None
     completed = done(3, 2 * DAY, writes("t", {"x": "b.x"}), of=[B], job="other")
-    assert seen(MONDAY, completed, rewrites=declared).scene.rewritten(Name(LAKE, "t")) is not None
+    assert seen(MONDAY, completed, rewrites=declared).scene.newest_rewrite(Name(LAKE, "t")) is not None

@@ -15,7 +15,7 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Generations, Span, joined
+from headwater.lineage.names.generations import DatasetChange, Generations, NameSpan, merge_spans
 from headwater.questions.coverage import coverage
 from headwater.questions.differences import edge_differences
 from headwater.questions.subjects import Subject
@@ -30,8 +30,8 @@ PLACES = [Name("db", name) for name in "abc"]
 TIMES = range(12)
 
 changes = st.lists(
-    st.builds(Change, st.sampled_from(TIMES), st.sampled_from(PLACES), st.sampled_from([None, *PLACES])).filter(
-        lambda change: change.location != change.to
+    st.builds(DatasetChange, st.sampled_from(TIMES), st.sampled_from(PLACES), st.sampled_from([None, *PLACES])).filter(
+        lambda change: change.location != change.new_location
     ),
     max_size=8,
     unique_by=lambda change: (change.time_us, change.location),
@@ -40,27 +40,29 @@ changes = st.lists(
 
 @settings(deadline=None)
 @given(changes)
-def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[Change]) -> None:
+def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[DatasetChange]) -> None:
     generations = Generations()
     for number, change in enumerate(happened):
-        generations.set_changes(f"run{number % 5}", frozenset({change, *generations.changes(f"run{number % 5}")}))
+        generations.set_changes(
+            f"run{number % 5}", frozenset({change, *generations.changes_of_run(f"run{number % 5}")})
+        )
     moments = [(place, time_us) for place in PLACES for time_us in (-1, *TIMES, 100)]
-    for dataset in {generations.meaning(*moment) for moment in moments}:
-        spans = list(generations.uses(dataset))
+    for dataset in {generations.generation_at(*moment) for moment in moments}:
+        spans = list(generations.mention_spans(dataset))
         inside = {(name, at) for name, at in moments if any(s == name and a <= at < b for s, a, b in spans)}
-        assert inside == {moment for moment in moments if generations.meaning(*moment) == dataset}
+        assert inside == {moment for moment in moments if generations.generation_at(*moment) == dataset}
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(TIMES), st.sampled_from(TIMES))))
 def test_joined_spans_cover_the_same_times(told: list[tuple[Name, int, int]]) -> None:
-    spans = {Span(name, min(a, b), max(a, b) + 1) for name, a, b in told}
-    found = joined(spans)
+    spans = {NameSpan(name, min(a, b), max(a, b) + 1) for name, a, b in told}
+    found = merge_spans(spans)
     assert covered(found) == covered(spans)
     assert sum(span.until_us - span.since_us for span in found) == len(covered(found))
 
 
-def covered(spans: set[Span]) -> set[tuple[Name, int]]:
+def covered(spans: set[NameSpan]) -> set[tuple[Name, int]]:
     return {(span.name, at) for span in spans for at in range(span.since_us, span.until_us)}
 
 

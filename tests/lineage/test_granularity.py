@@ -194,7 +194,7 @@ def test_flows_of_folded_jobs_are_those_of_statements(seed: int) -> None:
         found = []
         for granularity in LEVELS:
             tables = TableGraph(RequestContext({}, QueryParams({"granularity": granularity}), view, Catalog(live)))
-            jobs = {tables.fold_job(job) for job in view.snapshot.graph.of_job}
+            jobs = {tables.fold_job(job) for job in view.snapshot.graph.edge_sets_by_job}
             found.append(sorted({flow for job in jobs for flow in tables.dataset_pairs(job)}))
         assert found == [found[0]] * len(LEVELS)
 

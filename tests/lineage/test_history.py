@@ -40,7 +40,7 @@ def candidate(
 def intervals(candidates: list[Candidate[Sequence[str]]], layer: str = "observed") -> list[tuple[Any, ...]]:
     history: ValidityHistory[str] = ValidityHistory(layer)
     history.add(candidates)
-    return sorted(tuple(interval) for interval in (*history.ended, *history.standing))
+    return sorted(tuple(interval) for interval in (*history.ended, *history.open_intervals))
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_spells_say_at_each_moment_what_stands_then_and_may_be_told_in_two_piece
         assert then == {edge for each in stands for edge in each.lineage}
     first: ValidityHistory[str] = ValidityHistory(layer)
     first.add(each for each in candidates if each.time_us <= cut)
-    second = ValidityHistory(layer, [each for each in candidates if each.time_us <= cut], first.standing)
+    second = ValidityHistory(layer, [each for each in candidates if each.time_us <= cut], first.open_intervals)
     second.add(each for each in candidates if each.time_us > cut)
-    assert sorted(tuple(each) for each in (*first.ended, *second.ended, *second.standing)) == whole
+    assert sorted(tuple(each) for each in (*first.ended, *second.ended, *second.open_intervals)) == whole
 
 
 def test_spells_agree_with_the_reference_as_of_any_time() -> None:
@@ -147,7 +147,8 @@ def compare_in_time(events: list[Delivered]) -> int:
         history: ValidityHistory[Any] = ValidityHistory(job_output.layer)
         history.add(Candidate(*each[:-1], edges(each.lineage)) for each in candidates.values())
         found.update(
-            (*interval.edge, interval.since_us, interval.until_us) for interval in (*history.ended, *history.standing)
+            (*interval.edge, interval.since_us, interval.until_us)
+            for interval in (*history.ended, *history.open_intervals)
         )
     moments = sorted({each.time_us for each in events})
     for moment in moments:

@@ -151,7 +151,7 @@ def test_a_run_that_ended_with_its_application_proves_nothing_and_is_named_with_
     with indexed(deliver(events), Random(1)) as views:
         found = ask(views, "impact", {"dataset": "a", "column": "x"})
     assert [run["state"] for stop in found["stops"] for run in stop["runs"]] == ["ENDED"]
-    assert [each.state for each in unfinished_runs(seen.scene, seen.scene.graph.sets)] == ["ENDED"]
+    assert [each.state for each in unfinished_runs(seen.scene, seen.scene.graph.edge_sets)] == ["ENDED"]
 
 
 RENAMED = "version: 1\nrules: [{id: renamed, name: dag.load, to_name: dag.etl.load}]"
@@ -184,7 +184,7 @@ APART = [
 @pytest.mark.parametrize(("sent", "job"), FOLDED)
 def test_names_of_one_job_from_run_to_run_are_one(sent: str, job: str) -> None:
     rules = default_rules()
-    assert rules.job(Name("ns", sent)) == Name("ns", job) == rules.job(Name("ns", job))
+    assert rules.canonical_job(Name("ns", sent)) == Name("ns", job) == rules.canonical_job(Name("ns", job))
     assert rules.jobs.explain(Name("ns", sent))[-1].after.name == job
 
 
@@ -193,7 +193,7 @@ def test_the_documentation_has_an_example_of_each_shipped_rule() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE)
     rules = default_rules()
     for rule, sent, job in rows:
-        assert rules.job(Name("ns", sent)).name == job
+        assert rules.canonical_job(Name("ns", sent)).name == job
         assert rule in [step.rule for step in rules.jobs.explain(Name("ns", sent))]
     told = {rule for rule, *_ in rows} | {"glue-job-run"}
     assert told == {rule.id for rule in rules.jobs.rules}
@@ -215,7 +215,7 @@ def test_names_explains_the_name_of_a_job(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sent", APART)
 def test_what_tells_jobs_apart_stays(sent: str) -> None:
-    assert default_rules().job(Name("ns", sent)).name == sent
+    assert default_rules().canonical_job(Name("ns", sent)).name == sent
 
 
 def test_the_reference_folds_alike() -> None:
@@ -236,7 +236,7 @@ def test_the_reference_folds_alike() -> None:
     ],
 )
 def test_the_output_in_the_name_of_a_job_folds_as_the_output_does(end: str, output: str, job: str) -> None:
-    found = default_rules().job(Name("ns", f"app.save.{end}"), [Name("s3://lake", output)])
+    found = default_rules().canonical_job(Name("ns", f"app.save.{end}"), [Name("s3://lake", output)])
     assert found.name == f"app.save.{job}"
 
 
@@ -253,18 +253,18 @@ rules:
     keep: true
 """
     rules = NameRules(job_texts=[("jobs.yaml", text)])
-    assert rules.job(Name("ns", "load_2026-11-19-blue")).name == "load"
-    assert rules.job(Name("finance", "close_2026-11-19")).name == "close_2026-11-19"
-    assert rules.job(Name("ns", "close_2026-11-19")).name == "close"
+    assert rules.canonical_job(Name("ns", "load_2026-11-19-blue")).name == "load"
+    assert rules.canonical_job(Name("finance", "close_2026-11-19")).name == "close_2026-11-19"
+    assert rules.canonical_job(Name("ns", "close_2026-11-19")).name == "close"
     assert rules.rules_hash != default_rules().rules_hash
-    assert pickle.loads(pickle.dumps(rules)).job(Name("ns", "x-blue")).name == "x"
+    assert pickle.loads(pickle.dumps(rules)).canonical_job(Name("ns", "x-blue")).name == "x"
     with pytest.raises(WrongSetting, match=r"jobs.yaml, line 2, rule 1: unknown operation 'lower'"):
         NameRules(job_texts=[("jobs.yaml", "version: 1\nrules: [{id: x, do: lower}]")])
 
 
 @pytest.mark.parametrize("name", ["_" * 4000 + "2026", "_2026-11-19" * 370, "-_ " * 1300, "jr_" + "a" * 4000])
 def test_long_names_of_jobs_take_few_steps(name: str) -> None:
-    assert len(default_rules().job(Name("ns", name)).name) <= len(name)
+    assert len(default_rules().canonical_job(Name("ns", name)).name) <= len(name)
 
 
 def daily(day: int, job: str, table: tuple[str, str]) -> Json:
@@ -289,7 +289,7 @@ def test_a_folded_job_is_one_job_everywhere(seed: int) -> None:
     assert [(each["dataset"], each["earlier"]) for each in upstream] == [("a", True), ("b", False)]
     assert [each["dataset"] for each in newest] == ["b"]
     seen = LineageWorld(deliver(events))
-    assert {each.job.name for each, _ in seen.scene.graph.sets.values()} == {"total.execute_insert"}
+    assert {each.job.name for each, _ in seen.scene.graph.edge_sets.values()} == {"total.execute_insert"}
     assert {each.job_key[1] for each in runs_of(deliver(events))} == {"dag.task", "total.execute_insert"}
 
 
@@ -307,9 +307,11 @@ def test_a_renamed_job_is_one_job_by_a_rule(rules: str, sources: list[str]) -> N
     ]
     names = NameRules(job_texts=[("jobs.yaml", rules)] if rules else [])
     contents = FacetContentsInMemory()
-    reader = FactsReader(names.canonical, contents, names.job)
+    reader = FactsReader(names.canonical, contents, names.canonical_job)
     facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(events)]
     scene = FactSnapshot(facts, contents)
-    live = scene.counted().live
-    fed = {edge.source.name for number, (_, said) in scene.graph.sets.items() if live[number] for edge in said.edges}
+    live = scene.counted_edges().live_mask
+    fed = {
+        edge.source.name for number, (_, said) in scene.graph.edge_sets.items() if live[number] for edge in said.edges
+    }
     assert sorted(fed) == sources

@@ -291,7 +291,9 @@ def test_pitfall_19_a_runs_tags_say_nothing_about_datasets() -> None:
 def test_pitfall_20_notebooks_of_one_session_are_told_apart_by_what_they_write() -> None:
     lineage = lineage_of(r"nb_multi\..*")
     parents = {fact.execution for fact in lineage.parts}
-    writers = {group.job.name: said.output for group, said in lineage.graph.sets.values() if "nb_" in str(said.output)}
+    writers = {
+        group.job.name: said.output for group, said in lineage.graph.edge_sets.values() if "nb_" in str(said.output)
+    }
     assert len(parents) == 1
     assert {job.rpartition(".")[2] for job in writers} >= {"silver_nb_B", "silver_nb_C"}
     for target in ("nb_B", "nb_C"):

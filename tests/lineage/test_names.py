@@ -83,7 +83,7 @@ def test_rule_2_every_shipped_rule_is_documented_in_its_order() -> None:
     ]
     of_events = re.findall(r"\| `([a-z-]+)` \|" + r" `([^`]+)` \|" * 5, DOCS)
     for rule, namespace, name, job_namespace, *form in of_events:
-        assert default_rules().of_events.form(Name(namespace, name), "p", job_namespace) == Name(*form)
+        assert default_rules().of_events.event_form(Name(namespace, name), "p", job_namespace) == Name(*form)
         assert [step.rule for step in default_rules().explain(namespace, name, None, job_namespace)] == [rule]
     assert [rule for rule, *_ in of_events] == ["unknown-broker"]
     assert {"warehouse", "link"} == {rule for rule, _, _ in PLACED} - {"onelake"}
@@ -505,8 +505,8 @@ def test_names_of_more_than_4096_characters_are_cut_and_stay_apart() -> None:
         assert default_rules().canonical(*form.parts) == form
     assert [step.rule for step in default_rules().explain("n", "x" * 4097)] == ["too-long"]
     assert default_rules().explain("n", "x" * 4096) == []
-    assert job_key(Name("n", "j" * 5000), None) == job_key(Name("n", "j" * 5000).cut, None)
-    assert run_key("no uuid", Name("n", "j" * 5000)) == run_key("no uuid", Name("n", "j" * 5000).cut)
+    assert job_key(Name("n", "j" * 5000), None) == job_key(Name("n", "j" * 5000).shortened, None)
+    assert run_key("no uuid", Name("n", "j" * 5000)) == run_key("no uuid", Name("n", "j" * 5000).shortened)
 
 
 CASES = TESTS / "proof" / "cases"
@@ -538,7 +538,7 @@ def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
         [reader.read_event(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
     )
     found = reach_answer(
-        snapshot, default_rules(), Subject(*asked), snapshot.counted_with_earlier(Window()),
+        snapshot, default_rules(), Subject(*asked), snapshot.counted_edges_with_earlier(Window()),
         forward=forward, mode="any",
         bounds=Bounds(9, 99),
     )  # fmt: skip

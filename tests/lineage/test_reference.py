@@ -15,7 +15,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.memory_store import MemoryStore, RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.derived_snapshots import by_output
+from headwater.lineage.snapshots.derived_snapshots import group_by_output
 from headwater.lineage.traversal.impact import Mode
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
@@ -74,7 +74,7 @@ def test_the_jobs_that_are_presumed_retired_are_the_references() -> None:
         for window_us in (0, 10 * SECOND, 60 * SECOND):
             here = LineageWorld(events, window_us=window_us)
             there = presumed_retired(Reference(events, window_us=window_us, canonical=canonical))
-            jobs = {here.graph.sets[number][0].job for number in here.counted.presumed}
+            jobs = {here.graph.edge_sets[number][0].job for number in here.counted.presumed_retired}
             assert {job.parts for job in jobs} == there, (seed, window_us)
             found += len(there)
     assert found > 40
@@ -197,7 +197,7 @@ def summary(store: MemoryStore) -> object:
     kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
     lineage = {
         name: resolve_edge_sets(candidates, lambda lineage: lineage, kin)
-        for name, candidates in by_output(store.candidates).items()
+        for name, candidates in group_by_output(store.candidates).items()
     }
     counting_sets = {
         name: {job_output: set(counting_sets) for job_output, counting_sets in job_outputs.items()}
@@ -216,7 +216,7 @@ def test_votes_that_do_not_matter_make_no_difference() -> None:
     for events in [*map(random_world, range(60)), *(deliver(case.events) for case in opaque.CASES)]:
         store = LineageWorld(events).scene.store
         kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
-        for candidates in by_output(store.candidates).values():
+        for candidates in group_by_output(store.candidates).values():
             matter = needed_candidates(candidates)
             fewer = {
                 job_output: [candidate for candidate in own if (job_output, candidate.run_key) in matter]

@@ -396,7 +396,7 @@ def test_rule_04_the_constants_of_the_rules_account_for_columns() -> None:
     def verdict(*columns: str) -> str:
         rules = UserRules(constants=tuple(Selector(A[0], "*b", column) for column in columns))
         seen = FactSnapshot(facts, contents, partial(apply_masking_rules, rules))
-        return {each.key: each.verdict for each in dataset_verdicts(seen, rules, seen.counted(), Name(*A))}["y"]
+        return {each.key: each.verdict for each in dataset_verdicts(seen, rules, seen.counted_edges(), Name(*A))}["y"]
 
     assert (verdict(), verdict("LOAD_*"), verdict("load_ts", "s")) == ("unknown", "unknown", "unused")
 
@@ -797,7 +797,7 @@ def test_ten_thousand_columns_make_no_hundred_million_edges() -> None:
     assert lineage.impact((*A, "c77")) == {"b.c77": (1, False), "c.x": (2, False)}
     assert len(lineage.impact((*A, "c5"), "any")) == 10_001
     assert lineage.unused(B)["c78"] == "unused"
-    assert sum(map(len, lineage.graph.out.values())) == 2 * (3 * 10_000 + 1)
+    assert sum(map(len, lineage.graph.outgoing.values())) == 2 * (3 * 10_000 + 1)
 
 
 METADATA = {

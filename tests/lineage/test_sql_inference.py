@@ -556,7 +556,7 @@ def test_behind_a_view_that_is_not_shown_what_else_is_read_stays_unknown() -> No
     ran = run(1, 1, with_schema(B, "x"), reads=[with_schema(A, "y z")], job_facets=sql)
     world = LineageWorld(deliver([ran]))
     assert {edge[3] for edge in world.column_edges} == {"y"}
-    [lineage] = [lineage for _, lineage in world.graph.sets.values()]
+    [lineage] = [lineage for _, lineage in world.graph.edge_sets.values()]
     assert [name.parts for name in lineage.opaque_inputs] == [A]
 
 
@@ -582,7 +582,7 @@ def test_a_list_of_documented_columns_may_lack_some(sql: str, edges: set[tuple[s
     world = LineageWorld(deliver([{**ran, "producer": f"{ran['producer']}/integration/dbt"}]))
     found = {(edge[3], edge[7]) for edge in world.column_edges if edge[0:2] == A and edge[3] != "k"}
     assert found == edges
-    [lineage] = [lineage for _, lineage in world.graph.sets.values()]
+    [lineage] = [lineage for _, lineage in world.graph.edge_sets.values()]
     assert unread in (lineage.unread_sql_reason or "")
     assert bool(lineage.unread_sql_reason) == bool(unread)
     assert not unread or A in {name.parts for name in lineage.opaque_inputs}
@@ -606,7 +606,7 @@ def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() ->
     with indexed(events, Random(0)) as views:
         for origins, carries in ((None, [True]), ("observed,declared", [False]), ("inferred", [True])):
             with views.open_view(read_as_of(origins=origins)) as here:
-                said = [lineage for _, lineage in here.snapshot.graph.sets.values()]
+                said = [lineage for _, lineage in here.snapshot.graph.edge_sets.values()]
                 assert [(each.has_column_lineage, bool(each.opaque_inputs)) for each in said] == [
                     (each, not each) for each in carries
                 ]

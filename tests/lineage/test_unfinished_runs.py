@@ -99,7 +99,7 @@ def test_a_run_makes_no_edge_writer_or_use_before_it_completes() -> None:
     seen = world(with_schema_event(A, "x y"), begun(2, 2, COPIES))
     assert seen.edges == seen.tables == set()
     assert not seen.scene.was_read_to_write(Name(*A))
-    assert not seen.scene.knows(Name(*C))
+    assert not seen.scene.has_lineage_or_schema(Name(*C))
     ended = world(with_schema_event(A, "x y"), begun(2, 2, COPIES), run(2, 3, COPIES, reads=[TWO]))
     assert ended.edges == {("a.x", "b.x", "direct")}
     assert ended.unused(A) == {"x": "used", "y": "unused"}

@@ -31,7 +31,7 @@ from headwater.lineage.rules.user_rules_text import (
 )
 from headwater.lineage.runs.event_reading import FactsReader, make_facts_reader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.named_columns import judged_columns
+from headwater.lineage.snapshots.named_columns import verdict_columns
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
@@ -280,14 +280,14 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     before = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x y")])
     events = deliver([before, dataset_event(at(30), table("a", "x"), crawler)])
     contents = FacetContentsInMemory()
-    reader = FactsReader(names.canonical, contents, names.job, names.has_complete_lists)
+    reader = FactsReader(names.canonical, contents, names.canonical_job, names.has_complete_lists)
     facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     found = FactSnapshot(facts, contents)
     reference = Reference(
         events, canonical=canonical_form, complete=[crawler] if names.has_complete_lists(crawler) else []
     )
     columns = {"x"} if crawler.endswith("/7") else {"x", "y"}
-    assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
+    assert {*verdict_columns(found, Name("s3://lake", "a")).by_key} == columns
     assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
     assert names.rules_hash != default_rules().rules_hash
 
@@ -308,8 +308,8 @@ def test_a_rule_may_have_conditions_on_the_producer_and_the_namespace_of_the_job
     names = NameRules([("names.yaml", BY_PRODUCER)])
     loader, sent = "https://acme.example/loader/7", Name("postgres://db", "orders")
     assert names.canonical(*sent.parts) == sent
-    assert names.of_events.form(sent, loader, "any") == Name("postgres://db", "shop.orders")
-    assert names.of_events.form(sent, "https://acme.example/other", "any") == sent
+    assert names.of_events.event_form(sent, loader, "any") == Name("postgres://db", "shop.orders")
+    assert names.of_events.event_form(sent, "https://acme.example/other", "any") == sent
     events = deliver([
         {**done(number, number, writes(output, {"x": "a.x"}), of="a"), "producer": producer}
         for number, producer, output in ((1, loader, sent.parts), (2, "https://acme.example/other", sent.parts))
@@ -325,8 +325,8 @@ def test_a_rule_may_have_conditions_on_the_producer_and_the_namespace_of_the_job
 def test_a_shipped_rule_with_conditions_can_be_turned_off() -> None:
     text = "version: 1\nrules: [{id: one-cluster, namespace: 'kafka://null:-1', producer: '{any:rest}', keep: true}]"
     topic = Name("kafka://null:-1", "orders")
-    assert NameRules([("names.yaml", text)]).of_events.form(topic, "p", "prod") == topic
-    assert default_rules().of_events.form(topic, "p", "prod") == Name("kafka://null:-1/prod", "orders")
+    assert NameRules([("names.yaml", text)]).of_events.event_form(topic, "p", "prod") == topic
+    assert default_rules().of_events.event_form(topic, "p", "prod") == Name("kafka://null:-1/prod", "orders")
 
 
 JOBS = """
@@ -342,12 +342,12 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
     copied = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="load_2")
     events = deliver([copied, done(2, 20, writes("d", {"x": "c.x"}), of=[table("c", "x")])])
     contents = FacetContentsInMemory()
-    reader = FactsReader(rules.names.canonical, contents, rules.names.job)
+    reader = FactsReader(rules.names.canonical, contents, rules.names.canonical_job)
     facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     until_us = None if until is None else START_US + until * 1_000_000
     known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
     found = FactSnapshot(known, contents, rules=rules, until_us=until_us)
-    counted = found.counted_with_earlier(Window(end_us=until_us))
+    counted = found.counted_edges_with_earlier(Window(end_us=until_us))
     reached = reach_answer(
         found, rules.names, Subject(None, "a", "x"), counted, forward=True, mode="value", bounds=Bounds(9, 99)
     )
@@ -360,8 +360,12 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
 
 def test_a_job_that_was_renamed_has_the_runs_under_both_names() -> None:
     rules = NameRules(job_texts=[("jobs.yaml", JOBS)])
-    assert rules.job(Name("jobs", "load_2_2026-11-19")) == rules.job(Name("jobs", "load_2")) == Name("jobs", "load")
-    assert rules.job(Name("other", "load_2")) == Name("other", "load_2")
+    assert (
+        rules.canonical_job(Name("jobs", "load_2_2026-11-19"))
+        == rules.canonical_job(Name("jobs", "load_2"))
+        == Name("jobs", "load")
+    )
+    assert rules.canonical_job(Name("other", "load_2")) == Name("other", "load_2")
     assert [step.rule for step in rules.jobs.explain(Name("jobs", "load_2"))] == ["renamed"]
     assert rules.rules_hash != default_rules().rules_hash
 

@@ -22,8 +22,8 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import nominal_time_us, read_write_signs
 from headwater.lineage.sql.write_signs import find_write_signs
 from headwater.spark.silver.derivation_context import DerivationContext
-from headwater.spark.silver.spark_derivation import DERIVED, Derive
-from headwater.spark.silver.texts import text_of
+from headwater.spark.silver.spark_derivation import DERIVED, DerivePartition
+from headwater.spark.silver.texts import json_text
 from tests.reference.world_events import START_US, Json, at, deliver, facet, uuid
 from tests.rule_cases.events import LAKE, changes, done, table
 from tests.support.data.lineage_world import read_facts
@@ -191,8 +191,8 @@ def test_silver_notes_writes_as_commits_prove_them(is_whole: bool, rule: str, ki
 def derived_candidate(
     facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None, proofs: str | None = None
 ) -> dict[str, Any]:
-    row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us, proofs)
-    (derived,) = Derive(DerivationContext(NameResolver(), rules=rules))(iter([row]))
+    row = (0, None, None, facts[0].run_key, json_text(facts), "", None, above_us, proofs)
+    (derived,) = DerivePartition(DerivationContext(NameResolver(), rules=rules))(iter([row]))
     (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
     found: dict[str, Any] = candidate
     return found

@@ -12,7 +12,7 @@ import pytest
 
 from demo.recording.build import recording
 from headwater.common.errors import WrongSetting
-from headwater.operations.demo.recording import EVENTS, event_time, read_recording, recording_until, shifted
+from headwater.operations.demo.recording import EVENTS, event_time, read_recording, recording_until, shift_times
 from headwater.operations.demo.replay import demo_settings, prepare_demo
 from tests.support.running import headwater
 
@@ -33,7 +33,7 @@ def test_all_times_are_moved_by_the_same_amount() -> None:
 
 def test_only_times_that_are_a_string_of_their_own_are_moved() -> None:
     line = '{"a":"2026-01-01T00:00:00Z","b":["2026-01-01T00:00:00.5+00:00"],"sql":"day > \'2026-01-01T00:00:00Z\'"}'
-    moved = json.loads(shifted(line, timedelta(days=1)))
+    moved = json.loads(shift_times(line, timedelta(days=1)))
     assert (moved["a"], moved["b"]) == ("2026-01-02T00:00:00Z", ["2026-01-02T00:00:00.500000Z"])
     assert moved["sql"] == "day > '2026-01-01T00:00:00Z'"
 

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from headwater.common.storage_faults import explain, is_transient
+from headwater.common.storage_faults import explain_storage_error, is_transient
 from tests.support.data.made_events import body, run_event
 from tests.support.faults.full_disk import SmallDisk, small_disk
 from tests.support.http_client import Gateway, running
@@ -40,8 +40,8 @@ def test_a_fault_that_passes_is_known_as_such_whoever_tells_it_and_says_what_to_
     told = AS_RUST_SAYS.format(text=os.strerror(number), number=number)
     for error in (OSError(number, os.strerror(number), "/data/x"), Exception(told)):
         assert is_transient(error)
-        assert PASSING[number] in explain(error, "data")
-        assert explain(error, "data").endswith("Headwater retries automatically.")
+        assert PASSING[number] in explain_storage_error(error, "data")
+        assert explain_storage_error(error, "data").endswith("Headwater retries automatically.")
 
 
 def test_what_only_a_person_can_mend_does_not_pass(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_sqlite_tells_a_full_disk_in_its_own_way(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError) as read_only:
         connection.execute("INSERT INTO t VALUES (1)")
     assert all(is_transient(raised.value) for raised in (full, no_folder, read_only))
-    assert "Free space" in explain(full.value, "data")
+    assert "Free space" in explain_storage_error(full.value, "data")
 
 
 class Station:

@@ -83,9 +83,9 @@ class _Worlds:
 
     def __init__(self, here: View) -> None:
         self._here = here
-        used = verdicts_answer(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE)
+        used = verdicts_answer(here.snapshot, here.rules, here.counted_edges, asked=None, page=WHOLE)
         self._used = by_world(used.items)
-        self._shown = by_world(all_exposures(here.snapshot, here.rules, here.counted))
+        self._shown = by_world(all_exposures(here.snapshot, here.rules, here.counted_edges))
 
     def about(self, world: str, asked: Asked) -> Answers:
         used = ((plain(spelt(each), world), each.verdict) for each in self._used.get(world, ()))
@@ -99,7 +99,7 @@ class _Worlds:
 
     def _reached(self, column: Column, world: str, asked: Asked, *, forward: bool) -> Reached:
         there = (prefixed(column[0], world), *column[1:])
-        found = reached(self._here.snapshot, self._here.counted, there, asked.mode, forward=forward)
+        found = reached(self._here.snapshot, self._here.counted_edges, there, asked.mode, forward=forward)
         return Reached(
             frozenset(plain(each, world) for each in found.columns),
             frozenset(plain(each, world) for each in found.stops),

@@ -93,7 +93,7 @@ class IndexJudge(Judge):
             indexed(list(events), Random(len(events))) as open_views,
             open_views.open_view(AsOf(as_of_us=as_of_us)) as here,
         ):
-            return answers_of(here.snapshot, here.rules, here.counted, asked)
+            return answers_of(here.snapshot, here.rules, here.counted_edges, asked)
 
 
 def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, asked: Asked) -> Answers:

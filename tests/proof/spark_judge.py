@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from headwater.lineage.snapshots.snapshot import Window
-from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import RowSnapshot
 from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.silver.silver_names import BatchNaming
 from headwater.tables import BINDINGS, DATASETS
@@ -40,9 +40,9 @@ class SparkJudge:
         rows = sorted_rows(lake.candidates(), lake.read("silver", DATASETS)).collect()
         naming = BatchNaming(lake.read("silver", BINDINGS).collect()).naming
         position = lake.position()
-        self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.partitioned_names)
+        self._now = RowSnapshot(RULES, naming, (tuple(row) for row in rows), position.partitioned_names)
         self._now.newest_us = position.newest_us
-        self._counted = self._now.counted_with_earlier(Window())
+        self._counted = self._now.counted_edges_with_earlier(Window())
         self._surface = by_world(Row(**row) for row in lake.surface() if row["tag"] == TAG)
         self._unused = by_world(Row(**row) for row in lake.unused())
 

@@ -171,8 +171,8 @@ def _write_as_meant(value: Any, event: Json) -> None:
     if isinstance(value, dict):
         if isinstance(value.get("namespace"), str) and isinstance(value.get("name"), str):
             name, rules = Name(value["namespace"], value["name"]), default_rules().of_events
-            if rules.concern(name):
-                meant = rules.form(name, event["producer"], (event.get("job") or {}).get("namespace") or "")
+            if rules.may_apply(name):
+                meant = rules.event_form(name, event["producer"], (event.get("job") or {}).get("namespace") or "")
                 value.update(namespace=meant.namespace, name=meant.name)
         value = list(value.values())
     for each in value if isinstance(value, list) else ():

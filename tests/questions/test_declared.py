@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from headwater.api.openapi import openapi_document
 from headwater.api.routes import BASE, ROUTES
-from headwater.cli.printing import show
-from headwater.cli.question_commands import command
+from headwater.cli.printing import print_value
+from headwater.cli.question_commands import add_command
 from headwater.common.errors import WrongQuestion
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import definitions
@@ -44,7 +44,7 @@ def wide(
     _: Any, *, dataset: p.Dataset, min_size: Size = 3, strict: p.Strict = False, since: p.Since = None, as_of: AsOf
 ) -> Wide:
     """Datasets with many columns."""
-    return Wide(dataset, min_size, strict, since, as_of.every)
+    return Wide(dataset, min_size, strict, since, as_of.includes_outdated)
 
 
 def test_a_question_of_each_topic_is_named_where_routes_and_commands_look() -> None:
@@ -109,7 +109,7 @@ def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) 
     world.parser().commit_next()
     app = typer.Typer()
     app.callback()(lambda: None)
-    command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found))
+    add_command(app, wide, lambda found, as_json, _: print_value(found, as_json, lambda: found))
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(app, ["wide", *arguments, "--data", str(world.folder), "--json"])

@@ -83,13 +83,15 @@ def test_a_display_name_is_the_shortest_form_that_no_other_dataset_has(named: Na
     if named[0] == "s3://other":
         shown = "s3://other/sales/orders"  # gs has a bucket of this name, too
     found = names_of(each for each, _ in SHOWN)
-    assert found.of(Name(*named)) == shown
-    assert found.called(shown) == Name(*named)
+    assert found.display_name(Name(*named)) == shown
+    assert found.find_by_form(shown) == Name(*named)
 
 
 def test_display_names_do_not_depend_on_the_order_in_which_datasets_become_known() -> None:
     forth, back = (names_of(each for each, _ in order) for order in (SHOWN, SHOWN[::-1]))
-    assert [forth.of(Name(*each)) for each, _ in SHOWN] == [back.of(Name(*each)) for each, _ in SHOWN]
+    assert [forth.display_name(Name(*each)) for each, _ in SHOWN] == [
+        back.display_name(Name(*each)) for each, _ in SHOWN
+    ]
 
 
 def test_a_location_that_unity_catalog_names_is_shown_by_its_name_there() -> None:
@@ -97,13 +99,13 @@ def test_a_location_that_unity_catalog_names_is_shown_by_its_name_there() -> Non
     found = names_of([place.parts])
     found.add(Name("unitycatalog://adb-1.azuredatabricks.net", "main.sales.managed"), place)
     found.add(Name("hive://meta", "sales.managed"), place)
-    assert found.of(place) == "main.sales.managed"
-    assert found.ending("sales.managed").aliases == {place}
+    assert found.display_name(place) == "main.sales.managed"
+    assert found.find_by_suffix("sales.managed").by_alias == {place}
 
 
 def test_no_display_name_is_what_users_call_another_dataset() -> None:
     found = names_of([("s3://gold", "customers"), ("s3://lake", "Best customers")])
-    assert found.of(Name("s3://lake", "Best customers")) == "lake/Best customers"
+    assert found.display_name(Name("s3://lake", "Best customers")) == "lake/Best customers"
 
 
 _NAMESPACES = st.sampled_from([onelake(SALES), onelake(HR), "s3://a", "gs://a", "postgres://a", "a"])
@@ -115,10 +117,10 @@ _NAMES = st.text(alphabet="ab./", min_size=1, max_size=6).map(lambda text: f"{LH
 @given(st.sets(st.tuples(_NAMESPACES, _NAMES), max_size=12))
 def test_a_display_name_leads_back_to_its_dataset_alone(names: set[Named]) -> None:
     found = names_of(sorted(names))
-    shown = {found.of(Name(*each)): each for each in names}
+    shown = {found.display_name(Name(*each)): each for each in names}
     ambiguous = {"/".join(each) for each in names}
     for text, named in shown.items():
-        assert found.called(text) == Name(*named) or text in ambiguous
+        assert found.find_by_form(text) == Name(*named) or text in ambiguous
 
 
 MANAGED = ("s3://metastore", "__unitystorage/tables/2")
@@ -135,7 +137,7 @@ EVENTS: list[Json] = [
 @pytest.fixture(scope="module")
 def scene() -> FactSnapshot:
     contents = FacetContentsInMemory()
-    reader = FactsReader(RULES.canonical, contents, RULES.job)
+    reader = FactsReader(RULES.canonical, contents, RULES.canonical_job)
     facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
     return FactSnapshot(facts, contents)
 

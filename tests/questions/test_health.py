@@ -17,11 +17,11 @@ from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_view_opener
 from headwater.questions.health_lists import (
     health_of_dataset,
+    health_of_dataset_with_row_counts,
     health_of_graph,
     health_of_job,
+    list_health_problems,
     not_refreshed_by_run,
-    unhealthy_list,
-    whole_health_of_dataset,
 )
 from headwater.questions.rhythm import format_duration, punctuality, rhythm_of, write_times
 from headwater.questions.subjects import Subject
@@ -339,7 +339,7 @@ def test_a_job_fares_by_its_runs_and_says_whose_it_is(ask: Callable[..., Any]) -
 def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(
     views: ViewOpener, ask: Callable[..., Any]
 ) -> None:
-    found = to_builtins(unhealthy_list(views, NOW_US, None, 100))
+    found = to_builtins(list_health_problems(views, NOW_US, None, 100))
     listed = {(each["kind"], each["name"]): each["status"] for each in found["items"]}
     assert listed == {
         ("dataset", "base"): "failed", ("dataset", "mid"): "stale", ("dataset", "end"): "stale",
@@ -355,13 +355,13 @@ def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(
     for (kind, name), status in listed.items():
         if kind == "dataset":
             assert _of(ask, name)["items"][0]["status"] == status
-    only = to_builtins(unhealthy_list(views, NOW_US, "stale", 1))
+    only = to_builtins(list_health_problems(views, NOW_US, "stale", 1))
     assert (len(only["items"]), only["totalCount"], only["truncated"]) == (1, 2, True)
 
 
 @pytest.mark.slow
 def test_a_dag_and_its_task_are_one_incident_with_the_error_of_the_run(views: ViewOpener) -> None:
-    found = to_builtins(unhealthy_list(views, NOW_US, "failed", 100))["items"]
+    found = to_builtins(list_health_problems(views, NOW_US, "failed", 100))["items"]
     tasks = {each["name"]: each for each in found if each["namespace"] == "airflow"}
     assert tasks.keys() == {f"dag_{number}.load" for number in range(NIGHT)}, "16 failed runs, 8 incidents"
     for number in range(NIGHT):
@@ -388,20 +388,22 @@ def test_a_table_that_a_write_emptied_is_not_healthy(
     world: World, views: ViewOpener, name: str, expected: tuple[str, int | None, int | None], said: str
 ) -> None:
     asked = Subject(LAKE, name)
-    (item,) = to_builtins(whole_health_of_dataset(views, asked, NOW_US, 100, world.bronze))["items"]
+    (item,) = to_builtins(health_of_dataset_with_row_counts(views, asked, NOW_US, 100, world.bronze))["items"]
     assert (item["status"], item["rows"], item["rows_before"]) == expected
     assert said in item["reason"]
 
 
 @pytest.mark.slow
 def test_the_list_has_what_was_emptied_behind_what_failed(world: World, views: ViewOpener) -> None:
-    without, whole = (to_builtins(unhealthy_list(views, NOW_US, None, 100, each)) for each in (None, world.bronze))
+    without, whole = (
+        to_builtins(list_health_problems(views, NOW_US, None, 100, each)) for each in (None, world.bronze)
+    )
     added = [each for each in whole["items"] if each not in without["items"]]
     assert [(each["name"], each["status"], each["rows_before"]) for each in added] == [("emptied", "failed", 1_000)]
     assert whole["statuses"] == {**without["statuses"], "failed": without["statuses"]["failed"] + 1}
     assert whole["totalCount"] == without["totalCount"] + 1
     assert [each["status"] for each in whole["items"]].index("late") == whole["statuses"]["failed"]
-    late = to_builtins(unhealthy_list(views, NOW_US, "late", 100, world.bronze))
+    late = to_builtins(list_health_problems(views, NOW_US, "late", 100, world.bronze))
     assert {each["status"] for each in late["items"]} == {"late"}
     assert late["statuses"] == whole["statuses"]
 

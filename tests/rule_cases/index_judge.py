@@ -31,7 +31,7 @@ class Index(Judge):
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             open_views = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
-            self.here = stack.enter_context(open_views.open_view(AsOf(as_of_us=self.as_of_us, newest=True)))
+            self.here = stack.enter_context(open_views.open_view(AsOf(as_of_us=self.as_of_us, only_newest=True)))
             self._opened = stack.pop_all()
         return self
 
@@ -62,7 +62,7 @@ class Index(Judge):
         found = verdicts_answer(
             self.here.snapshot,
             self.here.rules,
-            self.here.counted,
+            self.here.counted_edges,
             asked=None,
             page=WHOLE,
             strict=ask.strict,
@@ -84,7 +84,7 @@ class Index(Judge):
 
     def links(self, ask: Ask) -> Any:
         here, name = self.here, (LAKE, ask.about)
-        return told_links(lambda forward: linked(here.snapshot, here.counted, name, forward=forward))
+        return told_links(lambda forward: linked(here.snapshot, here.counted_edges, name, forward=forward))
 
     def spelt(self, ask: Ask) -> Any:
         return spelt_by(self.here.snapshot, LAKE, ask)
@@ -92,7 +92,7 @@ class Index(Judge):
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))
         try:
-            looked = find_surface(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
+            looked = find_surface(self.here.snapshot, self.here.rules, self.here.counted_edges, tag=tag, source=source)
         except NotKnown:
             return []
         return surface_answer(self.here.snapshot, looked, tag=tag, page=WHOLE).items
@@ -100,7 +100,7 @@ class Index(Judge):
 
 def reached(here: View, ask: Ask, *, forward: bool) -> Any:
     subject = Subject(*column_of(ask.about))
-    return reach_answer(here.snapshot, RULES, subject, here.counted, forward=forward, mode=ask.mode, bounds=FAR)
+    return reach_answer(here.snapshot, RULES, subject, here.counted_edges, forward=forward, mode=ask.mode, bounds=FAR)
 
 
 def hits(here: View, found: Any) -> dict[str, str]:

@@ -165,7 +165,7 @@ class Memory(Judge):
 
     def unused(self, ask: Ask) -> Any:
         name, scene = Name(LAKE, ask.about), self.lineage.scene
-        if scene.naming.moved.former(name) or name not in scene.own_names(attempted=True):
+        if scene.naming.moved_names.former_location(name) or name not in scene.current_names(attempted=True):
             return {}  # a question about all datasets leaves it out
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)

@@ -82,7 +82,7 @@ def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
     for key, facts in runs.items():
         naming = NameResolver()
         for fact in facts:
-            naming.bind(event_bindings(fact))
+            naming.add_bindings(event_bindings(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
         if facts[0].kind == "RUN" and (run := merge_run(facts, naming)).state == "COMPLETE":
             found[key] = sorted(map(sorted_edges, derive_output_lineages(run, rules)), key=repr)

@@ -15,9 +15,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import TimedLocation
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import checkpoint
-from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
+from headwater.spark.gold.open_candidates import COUNTED, OPEN, with_candidate_changes
 from headwater.spark.silver.candidate_rows import CandidateRow
-from headwater.spark.silver.silver_names import new_links
+from headwater.spark.silver.silver_names import new_symlinks
 from headwater.tables import COLUMN_EDGES, RUNS, Table
 from tests.reference.world_events import at, run_event
 from tests.support.spark.passed_lake import SPACE, PassedLake, event
@@ -80,7 +80,7 @@ def test_all_known_symlinks_are_compared_with_those_of_a_batch_once() -> None:
     names = [Name("s3://links", f"in{number}") for number in range(LARGE)]
     known = CountedKeys({name: [(1, Name("s3://lake", "a"))] for name in names})
     found = {name: [(2, Name("s3://lake", "a"))] for name in [*names[1:], Name("s3://links", "new")]}
-    assert new_links(found, {names[1]}, known) == {(Name("s3://links", "new"), (2, Name("s3://lake", "a")))}
+    assert new_symlinks(found, {names[1]}, known) == {(Name("s3://links", "new"), (2, Name("s3://lake", "a")))}
     assert known.asked == 1
 
 
@@ -110,7 +110,7 @@ def test_a_batch_too_large_for_one_task_is_worked_out_by_many(passed_lake: Passe
 
 def _memory_of_counting(rows: Sequence[Row]) -> Iterator[Row]:
     """Return what a worker has held at its highest, Python and all, once it has counted."""
-    found = list(counted(rows))
+    found = list(with_candidate_changes(rows))
     part = list(COUNTED.columns).index("part")
     yield len(found), sum(row[part] == OPEN for row in found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 

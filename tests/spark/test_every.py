@@ -16,7 +16,7 @@ from headwater.common import failpoints
 from headwater.lake.gold_pass import is_refreshed
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
-from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
+from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current_generation, remove_old_generations
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.tables import EDGE_RUNS, RUN_HEALTH
 from headwater.tables.last_pass import IDLE_S, NOTE_NAME, REFRESH_FOLDER
@@ -58,7 +58,7 @@ def more(number: int) -> list[bytes]:
 
 
 def folders(lake: SparkLake) -> Folders:
-    found = current(lake.spark, lake.uri, RULES.rules_hash)
+    found = current_generation(lake.spark, lake.uri, RULES.rules_hash)
     assert found
     return found
 
@@ -197,7 +197,7 @@ def test_an_old_generation_goes_when_another_one_has_long_been_in_force(lake: Sp
     lake.build(rebuild=True)
     here = folders(lake)
     own = {layer: Path(folder.root).name for layer, folder in here.items()}
-    remove_old(here)
+    remove_old_generations(here)
     assert all(len(list((Path(lake.uri) / layer).glob("g*[0-9]"))) > 1 for layer in LAYERS), "shortcuts may stand on it"
     long_ago = time.time() - KEEP_S - 60
     for layer in LAYERS:
@@ -207,7 +207,7 @@ def test_an_old_generation_goes_when_another_one_has_long_been_in_force(lake: Sp
             if folder.name != own[layer]:
                 folder.rename(folder.with_name(f"g{int(long_ago * 1e6)}"))
                 break
-    remove_old(here)
+    remove_old_generations(here)
     for layer in LAYERS:
         left = {folder.name for folder in (Path(lake.uri) / layer).glob("g*[0-9]")}
         assert own[layer] in left

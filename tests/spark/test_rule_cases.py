@@ -17,7 +17,7 @@ from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
-from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import RowSnapshot
 from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
 from headwater.spark.silver.silver_names import BatchNaming
@@ -84,7 +84,7 @@ class Seen:
 
     def __init__(self, lake: SparkLake) -> None:
         rows = sorted_rows(lake.candidates(), lake.read("silver", DATASETS)).collect()
-        self.now = SnapshotOfRows(
+        self.now = RowSnapshot(
             RULES, BatchNaming(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
         )
         self._surfaces: dict[str, list[Any]] = {}
@@ -105,16 +105,16 @@ class Seen:
     def _rows(self, tag: str) -> list[Any]:
         """Return the rows of a surface by newest executions: gold's own end with the window of the whole lake."""
         if tag not in self._surfaces:
-            found = find_surface(self.now, RULES, self.now.counted(), tag=tag, source=None)
+            found = find_surface(self.now, RULES, self.now.counted_edges(), tag=tag, source=None)
             rows = (dict(zip(SURFACED, row, strict=True)) for row in surfaced_rows(self.now, found))
             self._surfaces[tag] = [SimpleNamespace(**row) for row in rows]
         return self._surfaces[tag]
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         name = Name(namespace, ask.about)
-        if self.now.naming.moved.former(name):
+        if self.now.naming.moved_names.former_location(name):
             return {}  # gold judges no former location
-        judged = dataset_verdicts(self.now, RULES, self.now.counted(), name, strict=ask.strict)
+        judged = dataset_verdicts(self.now, RULES, self.now.counted_edges(), name, strict=ask.strict)
         return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
 
     def impact(self, ask: Ask, namespace: str) -> Any:
@@ -128,7 +128,7 @@ class Seen:
 
     def links(self, ask: Ask, namespace: str) -> Any:
         name = (namespace, ask.about)
-        return told_links(lambda forward: linked(self.now, self.now.counted(), name, forward=forward))
+        return told_links(lambda forward: linked(self.now, self.now.counted_edges(), name, forward=forward))
 
     def spelt(self, ask: Ask, namespace: str) -> Any:
         return spelt_by(self.now, namespace, ask)
@@ -136,7 +136,7 @@ class Seen:
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
         return reach_answer(
-            self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR
+            self.now, RULES.names, asked, self.now.counted_edges(), forward=forward, mode=ask.mode, bounds=FAR
         )
 
     def _hits(self, found: Any) -> dict[str, str]:

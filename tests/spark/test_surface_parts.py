@@ -81,7 +81,7 @@ def exposures(rows: Iterable[Row]) -> list[Row]:
 
 
 def asked(now: CandidateSnapshot) -> Iterator[Row]:
-    counted = now.counted_with_earlier(now.default_window())
+    counted = now.counted_edges_with_earlier(now.default_window())
     tags = {key.casefold() for *_, (key, value) in all_tags(now, RULES) if value.casefold() != "false"}
     for tag in tags:
         yield from ((tag, *row) for row in surfaced_rows(now, find_surface(now, RULES, counted, tag=tag, source=None)))
@@ -97,7 +97,7 @@ class Roots:
         self._now, self._named = now, named
         self._representatives = now.naming.representatives()
         generations = now.naming.generations
-        self._touched = {self(name) for name in (*generations.touched(), *generations.renamed)}
+        self._touched = {self(name) for name in (*generations.changed_locations(), *generations.renamed)}
         self._members = {key: {(self(name), kind) for name, kind in own} for key, own in named.items()}
         self._naming = defaultdict[Name, set[object]](set)
         for key, own in self._members.items():
@@ -105,12 +105,12 @@ class Roots:
                 self._naming[name].add(key)
 
     def __call__(self, name: Name) -> Name:
-        return self._representatives.get(name.plain, name.plain)
+        return self._representatives.get(name.without_generation, name.without_generation)
 
     def used_tags(self) -> set[str]:
         used = {name for own in self._named.values() for name, kind in own if kind in (None, WRITTEN)}
         return {tag.casefold() for name, _, (tag, value) in all_tags(self._now, RULES)
-                if value.casefold() != "false" and name.plain in used}  # fmt: skip
+                if value.casefold() != "false" and name.without_generation in used}  # fmt: skip
 
     def parts(self) -> Iterator[set[Name]]:
         reached = {self(name) for name, _, (_, value) in all_tags(self._now, RULES) if value.casefold() != "false"}
@@ -193,9 +193,9 @@ class Roots:
         now, found = self._now, defaultdict[Name, list[object]](list)
         for what in (now.base_times, now.tagged, now.spellings):
             for name, value in what.items():
-                found[name.plain].append(value)
+                found[name.without_generation].append(value)
         for name, columns in now.schemas.items():
-            found[name.plain].append((columns.names, columns.by_key))
+            found[name.without_generation].append((columns.names, columns.by_key))
         return {name: sorted(map(repr, values)) for name, values in found.items()}
 
     def candidates(self, part: set[Name]) -> set[object]:

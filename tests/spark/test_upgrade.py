@@ -14,7 +14,7 @@ from headwater.lake.gold_pass import current_generation_folder
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.layer_generations import current
+from headwater.spark.layer_generations import current_generation
 from headwater.spark.log_ingest.bronze_writer import SparkBronze
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
@@ -98,7 +98,7 @@ def test_bronze_of_the_version_before_takes_todays_columns_from_spark(spark: Spa
 
 
 def layer(spark: SparkSession, lake: Path, name: str, table: Table) -> list[Any]:
-    found = current(spark, str(lake), RULES.rules_hash)
+    found = current_generation(spark, str(lake), RULES.rules_hash)
     assert found
     return found[name].read(table).collect()
 

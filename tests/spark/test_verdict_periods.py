@@ -12,12 +12,12 @@ from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.memory_store import RelatedRunsInMemory
-from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, FactSnapshot, by_output
+from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, FactSnapshot, group_by_output
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
 from headwater.lineage.snapshots.window_periods import WindowPeriods
 from headwater.questions.unused import dataset_verdicts, reason_formatter
 from headwater.spark.gold.dataset_verdicts import VERDICTS, verdict_rows
-from headwater.spark.silver.candidate_rows import JOB, SETTLES, names_text
+from headwater.spark.silver.candidate_rows import JOB, SETTLES, names_json
 from tests.reference.worlds import random_world
 from tests.support.data.lineage_world import RULES, LineageWorld
 
@@ -36,9 +36,9 @@ def test_the_rows_of_a_column_are_the_verdicts_of_each_later_window(length_us: i
         now = LineageWorld(random_world(seed)).scene
         periods = WindowPeriods(now, length_us)
         assert now.newest_us is not None
-        for dataset in sorted(now.own_names(attempted=True)):
+        for dataset in sorted(now.current_names(attempted=True)):
             rows = [dict(zip(VERDICTS.columns, row, strict=True)) for row in verdict_rows(now, RULES, periods, dataset)]
-            ends = periods.ends(dataset)
+            ends = periods.end_times_us(dataset)
             for at_us in {now.newest_us, *ends, *(end - 1 for end in ends), now.newest_us + 100 * length_us}:
                 held = (row for row in rows if holds(row, at_us))
                 found = sorted((row["column"], row["verdict"], row["reason"]) for row in held)
@@ -58,7 +58,7 @@ def test_the_candidates_near_a_dataset_decide_its_verdicts() -> None:
         named = {key: frozenset(entries(every, group)) for key, group in groups.items()}
         named = {key: with_jobs(every, groups[key], own, jobs_in(named)) for key, own in named.items()}
         representatives = every.naming.representatives()
-        for dataset in every.own_names(attempted=True):
+        for dataset in every.current_names(attempted=True):
             root = representatives.get(dataset, dataset)
             some = around(every, groups, near(every, named, root), root)
             for length_us in (0, *LENGTHS):
@@ -72,7 +72,11 @@ def holds(row: Mapping[str, Any], at_us: int) -> bool:
 
 
 def asked(now: Snapshot, dataset: Name, window: Window) -> list[Verdict]:
-    counted, columns, reason_of = now.counted_with_earlier(window), now.shown_columns(dataset), reason_formatter(now)
+    counted, columns, reason_of = (
+        now.counted_edges_with_earlier(window),
+        now.shown_columns(dataset),
+        reason_formatter(now),
+    )
     found = dataset_verdicts(now, RULES, counted, dataset)
     return [(columns.displayed_spelling(each.key), each.verdict, reason_of(each)) for each in found]
 
@@ -80,7 +84,7 @@ def asked(now: Snapshot, dataset: Name, window: Window) -> list[Verdict]:
 def groups_of(now: FactSnapshot) -> dict[object, Group]:
     """Return the candidates that count together, grouped like `output_key`."""
     found: dict[object, Group] = {}
-    for output, candidates in by_output(now.store.candidates).items():
+    for output, candidates in group_by_output(now.store.candidates).items():
         if output is None:
             found |= {job_output: {job_output: own} for job_output, own in candidates.items()}
         else:
@@ -90,9 +94,13 @@ def groups_of(now: FactSnapshot) -> dict[object, Group]:
 
 def entries(now: FactSnapshot, group: Group) -> Iterator[Entry]:
     for candidate in (each for own in group.values() for each in own):
-        for namespace, name, *kind in json.loads(names_text(candidate.lineage)):
+        for namespace, name, *kind in json.loads(names_json(candidate.lineage)):
             one = Name(namespace, name)
-            yield (of_job(job_key(RULES.names.job(one), None)), JOB) if kind == [JOB] else (one, *kind, None)[:2]
+            yield (
+                (of_job(job_key(RULES.names.canonical_job(one), None)), JOB)
+                if kind == [JOB]
+                else (one, *kind, None)[:2]
+            )
 
 
 def jobs_in(named: Mapping[object, Iterable[Entry]]) -> set[Name]:
@@ -101,7 +109,7 @@ def jobs_in(named: Mapping[object, Iterable[Entry]]) -> set[Name]:
 
 def with_jobs(now: FactSnapshot, group: Group, own: frozenset[Entry], jobs: set[Name]) -> frozenset[Entry]:
     """Add the jobs of a group that lineage names."""
-    keys = {of_job(each) for job_output in group for each in (job_output.job, now.job(job_output.job))}
+    keys = {of_job(each) for job_output in group for each in (job_output.job, now.job_name(job_output.job))}
     return own | {(key, JOB) for key in keys & jobs}
 
 
@@ -112,7 +120,7 @@ def of_job(key: Name) -> Name:
 def near(now: FactSnapshot, named: Mapping[object, frozenset[Entry]], root: Name) -> set[object]:
     """Return the groups that name a dataset, and those reached from them."""
     representatives, generations = now.naming.representatives(), now.naming.generations
-    touched = {representatives.get(name, name) for name in (*generations.touched(), *generations.renamed)}
+    touched = {representatives.get(name, name) for name in (*generations.changed_locations(), *generations.renamed)}
     mentions = defaultdict[Name, set[object]](set)
     for key, own in named.items():
         for name, _ in own:
@@ -132,7 +140,9 @@ def around(now: FactSnapshot, groups: Mapping[object, Group], keys: set[object],
     names = {name for key in keys for name, _ in entries(now, groups[key])}
     roots = {representatives.get(name, name) for name in names} | {root}
     some.schemas = {
-        name: each for name, each in now.schemas.items() if representatives.get(name.plain, name.plain) in roots
+        name: each
+        for name, each in now.schemas.items()
+        if representatives.get(name.without_generation, name.without_generation) in roots
     }
     some.base_times = {name: at for name, at in now.base_times.items() if name in some.schemas}
     some.spellings = {name: each for name, each in now.spellings.items() if representatives.get(name, name) in roots}
@@ -141,5 +151,5 @@ def around(now: FactSnapshot, groups: Mapping[object, Group], keys: set[object],
     runs = sorted(now.store.runs.values(), key=lambda run: (run.time_us, run.key))
     relations = RelatedRunsInMemory(runs, now.store.candidates)
     for key in groups.keys() & keys:
-        some.take(groups[key], relations)
+        some.add_candidates(groups[key], relations)
     return some

@@ -75,17 +75,25 @@ def _start_nodes(context: RequestContext, node: Node) -> list[int]:
     if node.dataset is None:
         key = context.catalog.name_of_number(node.job.key_number) if node.job else None
         sets = (
-            [number for number in snapshot.graph.of_job.get(key, ()) if context.view.counted.live[number]]
+            [
+                number
+                for number in snapshot.graph.edge_sets_by_job.get(key, ())
+                if context.view.counted_edges.live_mask[number]
+            ]
             if key
             else []
         )
-        outputs = {output for number in sets if (output := snapshot.graph.sets[number][1].output)}
-        return [each for output in outputs for each in nodes_of(snapshot, context.view.counted, output.plain, None)]
+        outputs = {output for number in sets if (output := snapshot.graph.edge_sets[number][1].output)}
+        return [
+            each
+            for output in outputs
+            for each in nodes_of(snapshot, context.view.counted_edges, output.without_generation, None)
+        ]
     if node.column is None:
-        return nodes_of(snapshot, context.view.counted, node.dataset, None)
+        return nodes_of(snapshot, context.view.counted_edges, node.dataset, None)
     try:
         column = find_column(snapshot, node.dataset, node.column)
-        return nodes_of(snapshot, context.view.counted, node.dataset, column)
+        return nodes_of(snapshot, context.view.counted_edges, node.dataset, column)
     except NotKnown as error:
         raise MarquezNotFound(str(error)) from error
 
@@ -95,12 +103,14 @@ def _reached_nodes(context: RequestContext, starts: list[int], *, forward: bool)
     allowed = allowed_transformations(
         view.snapshot.graph, parse_as(Mode, "mode", context.query.get("mode") or "any"), masked=True
     )
-    wave = FrontierSearch(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
+    wave = FrontierSearch(view.snapshot.graph, starts, view.counted_edges, forward=forward, allowed=allowed)
     found: set[int] = set()
     while wave.frontier and wave.distance < depth and len(found) <= MAX_NODES:
-        most = None if view.counted.hidden else MAX_NODES + 1 - len(found)
+        most = None if view.counted_edges.dropped_datasets else MAX_NODES + 1 - len(found)
         hits = (hit.node for hit in wave.advance(most))
-        found.update(node for node in hits if view.snapshot.graph.dataset_of[node] not in view.counted.hidden)
+        found.update(
+            node for node in hits if view.snapshot.graph.dataset_of[node] not in view.counted_edges.dropped_datasets
+        )
     return found
 
 
@@ -126,7 +136,7 @@ class _ColumnGraphAnswer:
         self._labels = {node: self._label_of_node(node) for node in self._nodes}
 
     def _read_dataset(self, number: int) -> _DatasetLabels:
-        context, name = self._context, self._graph.names[number].plain
+        context, name = self._context, self._graph.names[number].without_generation
         facets = context.catalog.dataset_facets(name, only_facet="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
         version = version_text(context.catalog.versions.newest_version(name, context.names_of(name))[0])
@@ -158,7 +168,7 @@ class _ColumnGraphAnswer:
     def _inputs_of_column(self, node: int) -> dict[int, list[Transformation]]:
         """Return the direct inputs of a column with their transformations, by node."""
         found: dict[int, list[Transformation]] = {}
-        for feed in steps_into_column(self._graph, node, self._context.view.counted):
+        for feed in steps_into_column(self._graph, node, self._context.view.counted_edges):
             if not self._value_only or feed.transformation.is_direct:
                 found.setdefault(feed.node, []).append(feed.transformation)
         return found

@@ -36,7 +36,7 @@ def dataset_json(context: RequestContext, name: Name, *, lineage: bool = True) -
     tags = context.catalog.tags(name, names)
     version, written_us = context.catalog.versions.newest_version(name, names)
     return {
-        "id": name.shown,
+        "id": name.as_json,
         **_type_and_name(name, facets),
         **_display_name(context, name),
         "createdAt": iso_time(span[0]),
@@ -76,7 +76,7 @@ def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
 
 def _display_name(context: RequestContext, name: Name) -> Answer:
     """Return the display name if it differs from the canonical name."""
-    shown = context.catalog.live.display_names(context.view.rules.names).of(name)
+    shown = context.catalog.live.display_names(context.view.rules.names).display_name(name)
     return {} if shown == name.name else {"displayName": shown}
 
 
@@ -187,7 +187,7 @@ def _version_json(context: RequestContext, name: Name, row: VersionRow) -> Answe
     run = context.catalog.runs.run_by_key(row.run) if row.run else None
     text, tags = version_text(row.version), context.catalog.tags(name, context.names_of(name))
     return {
-        "id": {**name.shown, "version": text},
+        "id": {**name.as_json, "version": text},
         **_type_and_name(name, facets),
         **_display_name(context, name),
         "createdAt": iso_time(row.first_us),
@@ -230,13 +230,13 @@ def input_fields_json(view: View, node: int) -> list[dict[str, Any]]:
     """Return the input fields of a column, each with all its transformations."""
     graph, snapshot = view.snapshot.graph, view.snapshot
     found: dict[int, dict[str, Any]] = {}
-    for feed in steps_into_column(graph, node, view.counted):
+    for feed in steps_into_column(graph, node, view.counted_edges):
         transformation = feed.transformation
         if feed.node not in found:
             number, key = graph.columns[feed.node]
-            name = graph.names[number].plain
+            name = graph.names[number].without_generation
             found[feed.node] = {
-                **name.shown,
+                **name.as_json,
                 "dataset": name.name,
                 "field": snapshot.shown_columns(name).displayed_spelling(key or ""),
                 "transformationDescription": transformation.description,
@@ -250,7 +250,7 @@ def input_fields_json(view: View, node: int) -> list[dict[str, Any]]:
 def column_lineage_json(view: View, dataset: Name) -> list[dict[str, Any]] | None:
     """Return the input fields of each column of a dataset; None without column lineage."""
     graph = view.snapshot.graph
-    number = view.counted.lifetimes.standing(dataset)
+    number = view.counted_edges.lifetimes.existing_generation(dataset)
     if number is None:
         return None
     columns = view.snapshot.shown_columns(dataset)

@@ -22,7 +22,7 @@ from headwater.api.marquez.texts import uri_text, utc_text
 from headwater.events.times import iso_time
 from headwater.index.reading.catalog import CatalogLists
 from headwater.index.stored.database import DATASET, JOB
-from headwater.index.stored.events import Place
+from headwater.index.stored.events import EventPlace
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 
@@ -68,7 +68,7 @@ def _sort_direction(context: RequestContext) -> str:
     return text
 
 
-def _read_bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
+def _read_bodies(bronze: Bronze, places: list[EventPlace]) -> list[Any]:
     found = events_at(bronze, places) if places else {}
     return [_readable_by_marquez_client(found[place]) for place in places if place in found]
 
@@ -106,7 +106,11 @@ def _intervals(context: RequestContext) -> list[Interval]:
 def count_events(context: RequestContext) -> list[dict[str, Any]]:
     """GET /stats/lineage-events: events by type."""
     return [
-        {**_named(span), **dict.fromkeys(("fail", "start", "complete", "abort"), 0), **_count_by_type(context, span)}
+        {
+            **_interval_members(span),
+            **dict.fromkeys(("fail", "start", "complete", "abort"), 0),
+            **_count_by_type(context, span),
+        }
         for span in _intervals(context)
     ]
 
@@ -120,7 +124,7 @@ def _cumulative_counts_handler(
 ) -> Callable[[RequestContext], list[dict[str, Any]]]:
     """Return a handler that counts objects at the end of each interval."""
     return lambda context: [
-        {**_named(span), "count": count(context.catalog.lists, span[1])} for span in _intervals(context)
+        {**_interval_members(span), "count": count(context.catalog.lists, span[1])} for span in _intervals(context)
     ]
 
 
@@ -129,5 +133,5 @@ count_datasets = _cumulative_counts_handler(lambda lists, until_us: lists.count_
 count_sources = _cumulative_counts_handler(CatalogLists.count_sources)
 
 
-def _named(span: Interval) -> dict[str, Any]:
+def _interval_members(span: Interval) -> dict[str, Any]:
     return {"startInterval": iso_time(span[0]), "endInterval": iso_time(span[1])}

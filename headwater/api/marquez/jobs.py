@@ -27,7 +27,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
     versions = catalog.versions.versions(JOB, row.key_number, 1)
     parent = catalog.name_of_number(row.parent).name if row.parent else None
     return {
-        "id": name.shown,
+        "id": name.as_json,
         "type": _TYPES.get(newest[0].processing if newest else text_in(facets, "jobType", "processingType"), "BATCH"),
         "name": name.name,
         "simpleName": name.name.removeprefix(f"{parent}."),
@@ -36,7 +36,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         "createdAt": iso_time(row.first_us),
         "updatedAt": iso_time(row.last_us),
         "namespace": name.namespace,
-        **sides_of(catalog, versions[0] if versions else None),
+        **inputs_and_outputs_of(catalog, versions[0] if versions else None),
         "location": url_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
         "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
@@ -63,12 +63,12 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
     return [tag for tag in listed if isinstance(tag, dict) and isinstance(tag.get("key"), str)]
 
 
-def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
+def inputs_and_outputs_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
     """Return the inputs and outputs of a job version. version: None returns empty lists."""
     inputs, outputs = job_value_from(version.packed_value) if version else ((), ())
     return {
         side: sorted(
-            (catalog.name_of_number(name).shown for name in names), key=lambda each: (each["namespace"], each["name"])
+            (catalog.name_of_number(name).as_json for name in names), key=lambda each: (each["namespace"], each["name"])
         )
         for side, names in (("inputs", inputs), ("outputs", outputs))
     }
@@ -77,12 +77,12 @@ def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dic
 def list_jobs(context: RequestContext) -> Answer:
     """GET /jobs and GET /namespaces/{namespace}/jobs, most recent event first."""
     namespace = context.namespace() if "namespace" in context.path else None
-    states, page = _states(context), context.list_range()
+    states, page = _requested_states(context), context.list_range()
     rows, total = context.catalog.lists.jobs(namespace, states, page.limit, page.offset)
     return page.list_answer("jobs", [job_json(context.catalog, row) for row in rows], total)
 
 
-def _states(context: RequestContext) -> list[str]:
+def _requested_states(context: RequestContext) -> list[str]:
     states = [state for part in context.query.getlist("lastRunStates") for state in part.split(",") if state]
     known = ("NEW", "RUNNING", *_STATES_OF)
     wrong = next((state for state in states if state.upper() not in known), None)
@@ -145,14 +145,14 @@ def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     )
     text = version_text(version.version)
     return {
-        "id": {**name.shown, "version": text},
+        "id": {**name.as_json, "version": text},
         "name": name.name,
         "version": text,
         "namespace": name.namespace,
         "createdAt": iso_time(version.first_us),
         "updatedAt": iso_time(version.last_us),
         "location": url_in(facets, "sourceCodeLocation", "url"),
-        **sides_of(catalog, version),
+        **inputs_and_outputs_of(catalog, version),
         "latestRun": run_json(catalog, run, versions=False) if run else None,
         "facets": raw_facets(facets),
     }

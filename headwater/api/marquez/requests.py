@@ -126,7 +126,7 @@ class RequestContext(NamedTuple):
         whole: whether to require the whole name and not accept its end. Set it for requests that change the dataset.
         """
         found = self.view.snapshot.resolve(self.view.rules.names.canonical(namespace, name))
-        if self.view.snapshot.knows(found) or self.catalog.usage_span(DATASET, self.names_of(found)):
+        if self.view.snapshot.has_lineage_or_schema(found) or self.catalog.usage_span(DATASET, self.names_of(found)):
             return found
         return self._dataset_by_display_name(namespace, name, whole=whole)
 
@@ -140,15 +140,15 @@ class RequestContext(NamedTuple):
         names = self.view.snapshot.display_names(rules)
         spaces = frozenset((namespace, rules.canonical(namespace, name).namespace))
         named = (self.view.snapshot.resolve(each) for each in candidate_names(rules, Subject(None, name)))
-        for called in (*named, names.called(name)):
-            if called is not None and called.namespace in spaces and self.view.snapshot.knows(called):
+        for called in (*named, names.find_by_form(name)):
+            if called is not None and called.namespace in spaces and self.view.snapshot.has_lineage_or_schema(called):
                 return called
         if whole or ("." not in name and "/" not in name):
             return None
-        meant = names.ending(name, spaces)
-        found = sorted(meant.own or meant.aliases or meant.ignoring_case)
+        meant = names.find_by_suffix(name, spaces)
+        found = sorted(meant.by_canonical_name or meant.by_alias or meant.ignoring_case)
         if len(found) > 1:
-            shown = ", ".join(map(names.shown, found[:NEAREST]))
+            shown = ", ".join(map(names.name_in_messages, found[:NEAREST]))
             message = f"'{name}' matches {len(found)} datasets: {shown}. Use a longer name."
             raise MarquezError(400, {"code": 400, "message": message})
         return found[0] if found else None

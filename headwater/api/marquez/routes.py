@@ -70,15 +70,17 @@ HANDLERS: dict[str, dict[str, Handler]] = {
     "stats/datasets": {"GET": events.count_datasets},
     "stats/sources": {"GET": events.count_sources},
     f"{_DATASET}/fields/{{field}}/tags/{{tag}}": {
-        "POST": writes.tag_field_handler(holds=True), "DELETE": writes.tag_field_handler(holds=False),
+        "POST": writes.tag_field_handler(is_set=True), "DELETE": writes.tag_field_handler(is_set=False),
     },
     f"{_DATASET}/tags/{{tag}}": {
-        "POST": writes.tag_dataset_handler(holds=True),
-        "DELETE": writes.tag_dataset_handler(holds=False),
+        "POST": writes.tag_dataset_handler(is_set=True),
+        "DELETE": writes.tag_dataset_handler(is_set=False),
     },
     f"{_DATASET}/versions/{{version}}": {"GET": datasets.get_version},
     f"{_DATASET}/versions": {"GET": datasets.list_versions},
-    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job_handler(holds=True), "DELETE": writes.tag_job_handler(holds=False)},
+    f"{_JOB}/tags/{{tag}}": {
+        "POST": writes.tag_job_handler(is_set=True), "DELETE": writes.tag_job_handler(is_set=False),
+    },
     f"{_JOB}/versions/{{version}}": {"GET": jobs.get_version},
     f"{_JOB}/versions": {"GET": jobs.list_versions},
     f"{_JOB}/runs": {"GET": jobs.list_runs, "POST": writes.create_run},

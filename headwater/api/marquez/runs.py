@@ -39,7 +39,7 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     job = catalog.name_of_number(row.job_key)
     return {
         **brief_run_json(row),
-        "jobVersion": {**job.shown, "version": version_text(datasets.job)} if datasets.job else None,
+        "jobVersion": {**job.as_json, "version": version_text(datasets.job)} if datasets.job else None,
         **(_run_versions_json(catalog, row) if versions else {}),
         "facets": {},
     }
@@ -71,7 +71,7 @@ def _run_versions_json(catalog: Catalog, row: RunRow) -> Answer:
     outputs = [(name, undescribed_version(name) if version is None else version) for name, version in written]
     found = {}
     for side, pairs in (("input", inputs), ("output", outputs)):
-        listed: list[Answer] = [{**name.shown, "version": version_text(version)} for name, version in pairs]
+        listed: list[Answer] = [{**name.as_json, "version": version_text(version)} for name, version in pairs]
         found[f"{side}Versions"] = listed
         found[f"{side}DatasetVersions"] = [{"datasetVersionId": each, "facets": {}} for each in listed]
     return found
@@ -193,13 +193,13 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     version = version_text(datasets.job) if datasets.job else None
     return {
         "depth": depth,
-        "job": {**catalog.name_of_number(row.job_key).shown, "version": version},
+        "job": {**catalog.name_of_number(row.job_key).as_json, "version": version},
         "run": {
             "id": run_id_of(row.run), "start": iso_time(row.started_us), "end": iso_time(row.ended_us),
             "status": STATES.get(row.state, "RUNNING"),
         },
-        "inputs": [catalog.name_of_number(name).shown for name in datasets.inputs],
-        "outputs": [catalog.name_of_number(name).shown for name, _ in datasets.outputs],
+        "inputs": [catalog.name_of_number(name).as_json for name in datasets.inputs],
+        "outputs": [catalog.name_of_number(name).as_json for name, _ in datasets.outputs],
     }  # fmt: skip
 
 

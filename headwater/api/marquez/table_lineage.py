@@ -41,7 +41,7 @@ class TableGraph:
 
     def __init__(self, context: RequestContext):
         self._moment: Snapshot = context.view.snapshot
-        self._counted: CountedEdges = context.view.counted
+        self._counted: CountedEdges = context.view.counted_edges
         self._catalog = context.catalog
         self._is_now = context.is_now and not context.query.get("knownAt")
         self._names_of = context.names_of
@@ -58,7 +58,7 @@ class TableGraph:
     @cached_property
     def _jobs_by_group(self) -> dict[Name, list[Name]]:
         found: dict[Name, list[Name]] = {}
-        for job in self._moment.graph.of_job if self._folds else ():
+        for job in self._moment.graph.edge_sets_by_job if self._folds else ():
             found.setdefault(self.fold_job(job), []).append(job)
         return found
 
@@ -67,9 +67,9 @@ class TableGraph:
         found = JobDatasets(set(), set())
         for each in self._jobs_by_group.get(job, (job,)):
             for lineage in self._reported_lineage(each):
-                read = {name.plain for name in (*lineage.source_datasets, *lineage.other_inputs)}
+                read = {name.without_generation for name in (*lineage.source_datasets, *lineage.other_inputs)}
                 found.inputs.update(name for name in read if not self._is_deleted(name))
-                found.outputs.update(() if lineage.output is None else (lineage.output.plain,))
+                found.outputs.update(() if lineage.output is None else (lineage.output.without_generation,))
             running = self._datasets_of_running_job(each)
             found.inputs.update(running.inputs)
             found.outputs.update(running.outputs)
@@ -81,7 +81,7 @@ class TableGraph:
             lineage for each in self._jobs_by_group.get(job, (job,)) for lineage in self._reported_lineage(each)
         )
         return {
-            (name.plain, lineage.output.plain)
+            (name.without_generation, lineage.output.without_generation)
             for lineage in reported
             if lineage.output is not None
             for name in lineage.source_datasets
@@ -89,7 +89,11 @@ class TableGraph:
 
     def _reported_lineage(self, job: Name) -> Iterator[OutputLineage]:
         graph = self._moment.graph
-        lineage = (graph.sets[number][1] for number in graph.of_job.get(job, ()) if self._counted.says(number))
+        lineage = (
+            graph.edge_sets[number][1]
+            for number in graph.edge_sets_by_job.get(job, ())
+            if self._counted.is_counted(number)
+        )
         return (each for each in lineage if not self._is_hidden(each.output))
 
     def jobs_of_dataset(self, dataset: Name) -> set[Name]:
@@ -97,15 +101,15 @@ class TableGraph:
         graph = self._moment.graph
         counted, found = self._counted, set[Name]()
         if not self._is_deleted(dataset):
-            own = counted.lifetimes.standing(dataset)
+            own = counted.lifetimes.existing_generation(dataset)
             found.update(
-                graph.sets[each][0].job
-                for each in graph.fed_by.get(own or 0, ())
-                if own is not None and counted.says(each)
+                graph.edge_sets[each][0].job
+                for each in graph.writers_by_dataset.get(own or 0, ())
+                if own is not None and counted.is_counted(each)
             )
-            for number in counted.lifetimes.of(dataset):
-                sets = graph.feeds.get(number, ())
-                found.update(graph.sets[each][0].job for each in sets if counted.reading[each])
+            for number in counted.lifetimes.all_generations(dataset):
+                sets = graph.readers_by_dataset.get(number, ())
+                found.update(graph.edge_sets[each][0].job for each in sets if counted.reading_mask[each])
         return {
             self.fold_job(job) for job in found | self._running_jobs_of_dataset(dataset) if self.visible_job_row(job)
         }
@@ -120,7 +124,7 @@ class TableGraph:
         return not self._counted.shows_dropped and not self._moment.exists(name)
 
     def _is_hidden(self, name: Name | None) -> bool:
-        return name is not None and self._moment.graph.dataset(name) in self._counted.hidden
+        return name is not None and self._moment.graph.dataset_number(name) in self._counted.dropped_datasets
 
     def _look_up_job(self, job: Name) -> JobRow | None:
         if not job.name or job.namespace in ("", NAMESPACE):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from headwater.api.marquez import jobs, namespaces
 from headwater.api.marquez.changes import Json, RequestedChange, parse_body
 from headwater.api.marquez.datasets import SCHEMA_LOCATION, columns_json, dataset_json, get_dataset
-from headwater.api.marquez.jobs import find_job, get_job, job_json, sides_of
+from headwater.api.marquez.jobs import find_job, get_job, inputs_and_outputs_of, job_json
 from headwater.api.marquez.namespaces import get_namespace
 from headwater.api.marquez.requests import (
     Answer,
@@ -125,7 +125,7 @@ def put_dataset(context: RequestContext) -> RequestedChange:
     """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of this run. Adds tags."""
     name, meta = Name(context.path["namespace"], context.path["dataset"]), parse_body(context, DatasetMeta)
     fields, facets = meta.fields or [], _dataset_facets(context, meta)
-    dataset = {**name.shown, "facets": facets}
+    dataset = {**name.as_json, "facets": facets}
     if meta.runId is None:
         event = headwater_event("DatasetEvent", dataset=dataset)
     else:
@@ -162,7 +162,7 @@ def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
     fields = [{"name": f.name, "type": f.type, "tags": f.tags or [], "description": f.description}
               for f in meta.fields or ()]  # fmt: skip
     return {
-        "id": name.shown, "type": meta.type, "name": name.name, "physicalName": name.name, "createdAt": now,
+        "id": name.as_json, "type": meta.type, "name": name.name, "physicalName": name.name, "createdAt": now,
         "updatedAt": now, "namespace": name.namespace, "sourceName": meta.sourceName, "fields": fields,
         "tags": meta.tags or [], "lastModifiedAt": None, "lastLifecycleState": None, "description": meta.description,
         "currentVersion": None, "columnLineage": None, "facets": {}, "deleted": False,
@@ -174,11 +174,11 @@ def put_job(context: RequestContext) -> RequestedChange:
     """PUT …/jobs/{job}: a JobEvent, and with `runId` also a run event with the inputs and outputs."""
     name, meta = Name(context.path["namespace"], context.path["job"]), parse_body(context, JobMeta)
     sides = {
-        side: [Name(each.namespace, each.name).shown for each in listed]
+        side: [Name(each.namespace, each.name).as_json for each in listed]
         for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
     }
     facets = _job_facets(meta)
-    events = [headwater_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
+    events = [headwater_event("JobEvent", job={**name.as_json, "facets": facets}, **sides)]
     if meta.runId is not None:
         run = find_run(context, meta.runId, whole=True)
         if context.catalog.find_job(name) != context.catalog.job_by_key_number(run.job_key):
@@ -200,7 +200,7 @@ def _job_facets(meta: JobMeta) -> Json:
 
 def _expected_job(name: Name, meta: JobMeta, sides: Json, now: str) -> Answer:
     return {
-        "id": name.shown, "type": meta.type, "name": name.name, "simpleName": name.name, "parentJobName": None,
+        "id": name.as_json, "type": meta.type, "name": name.name, "simpleName": name.name, "parentJobName": None,
         "parentJobUuid": None, "createdAt": now, "updatedAt": now, "namespace": name.namespace, **sides,
         "location": meta.location, "description": meta.description, "latestRun": None, "latestRuns": None,
         "tags": meta.tags or [], "facets": {}, "currentVersion": None, "labels": [],
@@ -225,7 +225,7 @@ def run_event(
     run_id: str, job: Name, kind: str, sides: EventDatasets, *, run: Json | None = None, of_job: Json | None = None
 ) -> Json:
     """Return a run event with the current time. kind: `eventType`; run, of_job: facets of the run and of its job."""
-    members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
+    members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.as_json, "facets": of_job or {}}}
     return headwater_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})
 
 
@@ -297,7 +297,7 @@ def mark_run_handler(kind: str) -> Callable[[RequestContext], RequestedChange]:
 
 def _job_inputs_and_outputs(catalog: Catalog, job: int) -> dict[str, list[dict[str, str]]]:
     versions = catalog.versions.versions(JOB, job, 1)
-    return sides_of(catalog, versions[0] if versions else None)
+    return inputs_and_outputs_of(catalog, versions[0] if versions else None)
 
 
 def _follow_up_with_run(run_id: str) -> Callable[[RequestContext], object]:
@@ -312,19 +312,19 @@ def create_tag(context: RequestContext) -> RequestedChange:
     return RequestedChange([event], {"name": tag, "description": description or None})
 
 
-def tag_dataset_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
+def tag_dataset_handler(*, is_set: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE /namespaces/{namespace}/datasets/{dataset}/tags/{tag}."""
 
     def change_tag(context: RequestContext) -> RequestedChange:
         name, tag = context.dataset(whole=True), context.path["tag"]
         shown = dataset_json(context, name)
-        shown["tags"] = _with_tag(shown["tags"], tag, holds=holds)
-        return RequestedChange(_tag_change_events(context, name, None, tag, holds=holds), shown, get_dataset)
+        shown["tags"] = _with_tag(shown["tags"], tag, is_set=is_set)
+        return RequestedChange(_tag_change_events(context, name, None, tag, is_set=is_set), shown, get_dataset)
 
     return change_tag
 
 
-def tag_field_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
+def tag_field_handler(*, is_set: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE …/datasets/{dataset}/fields/{field}/tags/{tag}."""
 
     def change_tag(context: RequestContext) -> RequestedChange:
@@ -334,20 +334,20 @@ def tag_field_handler(*, holds: bool) -> Callable[[RequestContext], RequestedCha
         field = next((each for each in shown["fields"] if each["name"].casefold() == column.casefold()), None)
         if field is None:
             raise not_found_error("Dataset field", column)
-        field["tags"] = _with_tag(field["tags"], tag, holds=holds)
-        return RequestedChange(_tag_change_events(context, name, field["name"], tag, holds=holds), shown, get_dataset)
+        field["tags"] = _with_tag(field["tags"], tag, is_set=is_set)
+        return RequestedChange(_tag_change_events(context, name, field["name"], tag, is_set=is_set), shown, get_dataset)
 
     return change_tag
 
 
-def tag_job_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
+def tag_job_handler(*, is_set: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE /namespaces/{namespace}/jobs/{job}/tags/{tag}."""
 
     def change_tag(context: RequestContext) -> RequestedChange:
         row, tag = find_job(context), context.path["tag"]
         shown = job_json(context.catalog, row)
-        shown["tags"] = _with_tag(shown["tags"], tag, holds=holds)
-        event = api_changes.job_tag_event(context.catalog.name_of_number(row.display_name), tag, is_set=holds)
+        shown["tags"] = _with_tag(shown["tags"], tag, is_set=is_set)
+        event = api_changes.job_tag_event(context.catalog.name_of_number(row.display_name), tag, is_set=is_set)
         return RequestedChange([event], shown, get_job)
 
     return change_tag
@@ -376,13 +376,15 @@ def delete_namespace(context: RequestContext) -> RequestedChange:
     return RequestedChange(events, {**get_namespace(context), "isHidden": True})
 
 
-def _tag_change_events(context: RequestContext, name: Name, column: str | None, tag: str, *, holds: bool) -> list[Json]:
-    """Return the events that set or remove a tag. holds: True to set the tag, False to remove it.
+def _tag_change_events(
+    context: RequestContext, name: Name, column: str | None, tag: str, *, is_set: bool
+) -> list[Json]:
+    """Return the events that set or remove a tag. is_set: True to set the tag, False to remove it.
 
     To remove a tag, the events repeat the tags of each producer that set it, without this tag.
     """
-    events = [api_changes.dataset_tag_event(name, column, tag, is_set=holds)]
-    for tagged in () if holds else context.catalog.newest_tags_facets(context.names_of(name)):
+    events = [api_changes.dataset_tag_event(name, column, tag, is_set=is_set)]
+    for tagged in () if is_set else context.catalog.newest_tags_facets(context.names_of(name)):
         left = [
             each
             for each in tagged.tags
@@ -398,5 +400,5 @@ def _tag_json(tag: Tag) -> Json:
     return {key: text for key, text in members.items() if text is not None}
 
 
-def _with_tag(tags: list[str], tag: str, *, holds: bool) -> list[str]:
-    return sorted({*tags, tag} if holds else {*tags} - {tag})
+def _with_tag(tags: list[str], tag: str, *, is_set: bool) -> list[str]:
+    return sorted({*tags, tag} if is_set else {*tags} - {tag})

@@ -133,7 +133,7 @@ def shorten_reach(found: Answer, given: Container[str]) -> ReachedColumns:
     columns = found["columns"]
     shown = first_that_fit([_reached_text(each) for each in columns])
     more = columns[len(shown) :]
-    many = f"columns, in datasets such as {first_three(_dataset_names(more))}"
+    many = f"columns, in datasets such as {first_three_text(_dataset_names(more))}"
     hint = advice(given, column="Ask with `column`.", depth="Ask with a smaller `depth`.")
     left_out = omitted_note(len(more), "column", many, hint, at_least=found["truncated"])
     stops = [_stop_text(stop) for stop in found["stops"]]
@@ -148,7 +148,7 @@ def shorten_reach(found: Answer, given: Container[str]) -> ReachedColumns:
 
 def _reached_text(each: Answer) -> str:
     via = each["via"]
-    start = dataset_text(via, whole=via["namespace"] != each["namespace"])
+    start = dataset_text(via, with_namespaces=via["namespace"] != each["namespace"])
     marks = "".join(
         [
             ", masked on the way" if each["masked"] else "",
@@ -276,7 +276,7 @@ def summarize_dataset(upstream: Answer, impact: Answer, columns: Answer, timelin
     items = columns["items"]
     shown = first_that_fit([
         f"{item['column']}: {item['verdict']}{_recreated_mark(item)}"
-        + (f", read by {first_three(map(_job_name, item['read_by']))}" if item["read_by"] else "")
+        + (f", read by {first_three_text(map(_job_name, item['read_by']))}" if item["read_by"] else "")
         for item in items
     ])  # fmt: skip
     changes = []
@@ -303,7 +303,7 @@ def summarize_dataset(upstream: Answer, impact: Answer, columns: Answer, timelin
 
 def full_name(thing: Answer) -> str:
     """Return a dataset or column as one text."""
-    return dataset_text(thing, whole=True)
+    return dataset_text(thing, with_namespaces=True)
 
 
 def _job_name(job: Answer) -> str:
@@ -324,21 +324,21 @@ def _job_names(columns: Iterable[Answer]) -> list[str]:
 
 def _stop_text(stop: Any) -> str:
     if stop["reason"] == "no_columns":
-        return f"{full_name(stop)} -> {first_three(map(full_name, stop['onward']))}"
+        return f"{full_name(stop)} -> {first_three_text(map(full_name, stop['onward']))}"
     if stop["reason"] == "not_completed":
-        runs = first_three(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
+        runs = first_three_text(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
         return f"{full_name(stop)}: run {runs} and reports no lineage; wait until it ends, or run the job again"
     if stop["reason"] == "events_removed":
         before = stop["events_removed_before"]
         return f"{full_name(stop)}: events before {before} were removed, more lineage may have existed"
-    jobs = first_three(job["name"] for job in stop["jobs"])
+    jobs = first_three_text(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
     return f"{full_name(stop)}: {silent.format(jobs)}{_possible_links_text(stop['may_be_connected'])}"
 
 
 def _possible_links_text(links: list[Answer]) -> str:
     ends = [f"{full_name({**link, 'column': None})} ({_job_name(link['job'])})" for link in links]
-    return f"; may be connected with {first_three(ends)} in the same application" if ends else ""
+    return f"; may be connected with {first_three_text(ends)} in the same application" if ends else ""
 
 
 def first_that_fit(things: Sequence[Any]) -> list[Any]:
@@ -361,7 +361,7 @@ def _limit_value(value: Any) -> Any:
     return [_limit_value(each) for each in value] if isinstance(value, list) else value
 
 
-def first_three(names: Iterable[str]) -> str:
+def first_three_text(names: Iterable[str]) -> str:
     """Return the first three names as text, with the number of the other names."""
     every = sorted(names)
     more = f" and {len(every) - 3} more" if len(every) > 3 else ""

@@ -102,7 +102,7 @@ class AgentTools:
     def _tool(self, question: Question) -> Tool:
         offer = _TOOL_SPECS.get(question)
         keys = offer.parameters if offer else tuple(each.key for each in question.parameters)
-        taken = {each.called: each for each in question.parameters if each.key in keys}
+        taken = {each.notebook_name: each for each in question.parameters if each.key in keys}
 
         def ask(**given: Any) -> CallToolResult:
             set_by_agent = {name for name, value in given.items() if value not in (None, taken[name].default)}

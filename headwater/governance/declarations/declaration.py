@@ -32,17 +32,17 @@ class ResolvedStep(NamedTuple):
     description: str
 
     @property
-    def kind(self) -> str:
+    def transformation_type(self) -> str:
         """The type of the transformation: DIRECT or INDIRECT."""
         return "DIRECT" if self.how in _DIRECT else "INDIRECT"
 
 
 class ResolvedOutput(NamedTuple):
-    """An output. columns: maps each column to the steps into it. every: the steps into all columns."""
+    """An output. columns: maps each column to the steps into it. steps_into_all_columns: the steps into all columns."""
 
     dataset: Name
     columns: dict[str, list[ResolvedStep]]
-    every: list[ResolvedStep]
+    steps_into_all_columns: list[ResolvedStep]
 
 
 class ResolvedJob(NamedTuple):
@@ -125,7 +125,12 @@ def _resolve_job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespa
             f"Declaration {namespaces.declaration!r}: job {declared.name!r} has no outputs, so it declares no lineage. "
             "Add its `outputs`, or list the columns under `reads` if the job only reads."
         )
-    steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
+    steps = [
+        step
+        for output in outputs
+        for listed in (*output.columns.values(), output.steps_into_all_columns)
+        for step in listed
+    ]
     inputs = dict.fromkeys(
         [
             *map(namespaces.dataset_at, declared.inputs),

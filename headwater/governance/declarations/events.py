@@ -231,8 +231,8 @@ def job_event(job: ResolvedJob, time: str) -> Json:
     facets |= _owner_and_description_facets(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
     if job.tags:
         facets["tags"] = _versioned_facet(_JOB_TAGS, tags=[_tag_json(each) for each in job.tags])
-    outputs = [{**each.dataset.shown, "facets": _lineage_facet(each)} for each in job.outputs]
-    return _job_event(job.name, facets, [each.shown for each in job.inputs], outputs, time)
+    outputs = [{**each.dataset.as_json, "facets": _lineage_facet(each)} for each in job.outputs]
+    return _job_event(job.name, facets, [each.as_json for each in job.inputs], outputs, time)
 
 
 def withdrawn_job_event(name: Name, time: str) -> Json:
@@ -278,10 +278,10 @@ def digest_of(event: Any) -> str:
 
 
 def _lineage_facet(output: ResolvedOutput) -> Json:
-    if not output.columns and not output.every:
+    if not output.columns and not output.steps_into_all_columns:
         return {}
     fields = {column: {"inputFields": _input_fields(steps)} for column, steps in output.columns.items()}
-    whole = _input_fields(output.every)
+    whole = _input_fields(output.steps_into_all_columns)
     return {"columnLineage": _versioned_facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
 
 
@@ -289,10 +289,15 @@ def _input_fields(steps: Sequence[ResolvedStep]) -> list[Json]:
     """Return the input fields of a column, without whole datasets as sources, which are only inputs of the job."""
     return [
         {
-            **step.source.shown,
+            **step.source.as_json,
             "field": step.column,
             "transformations": [
-                {"type": step.kind, "subtype": step.how, "description": step.description, "masking": step.masked}
+                {
+                    "type": step.transformation_type,
+                    "subtype": step.how,
+                    "description": step.description,
+                    "masking": step.masked,
+                }
             ],
         }
         for step in steps
@@ -328,12 +333,12 @@ def _versioned_facet(version: FacetVersion, **members: Any) -> Json:
 
 
 def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], outputs: list[Any], time: str) -> Json:
-    job = {**name.shown, "facets": facets}
+    job = {**name.as_json, "facets": facets}
     listed = {"job": job, "inputs": inputs, "outputs": outputs}
     return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_EVENT_SCHEMA}JobEvent", **listed}
 
 
 def _dataset_event(name: Name, declaration: str, facets: Mapping[str, Json], time: str) -> Json:
-    dataset = {**name.shown, "facets": facets}
+    dataset = {**name.as_json, "facets": facets}
     producer = f"{PRODUCER}:{quote(declaration, safe='')}"
     return {"eventTime": time, "producer": producer, "schemaURL": f"{_EVENT_SCHEMA}DatasetEvent", "dataset": dataset}

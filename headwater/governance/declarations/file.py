@@ -37,7 +37,7 @@ def _parse_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _as_list(value: Any) -> Any:
+def _wrap_in_list(value: Any) -> Any:
     if value == "":  # no value after the colon
         return []
     return value if isinstance(value, list) else [value]
@@ -45,7 +45,7 @@ def _as_list(value: Any) -> Any:
 
 def _parse_steps(value: Any) -> Any:
     """Parse the short form of steps: all texts in the list together are the sources of one step."""
-    listed = _as_list(value)
+    listed = _wrap_in_list(value)
     short = [each for each in listed if isinstance(each, str)]
     return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
 
@@ -67,8 +67,8 @@ class DeclaredSource(DeclaredPlace):
     column: Column | None = None
 
 
-Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
-Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_parse_source)]], BeforeValidator(_as_list)]
+Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_parse_dataset)]], BeforeValidator(_wrap_in_list)]
+Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_parse_source)]], BeforeValidator(_wrap_in_list)]
 
 
 class DeclaredStep(_Part):
@@ -90,7 +90,7 @@ class DeclaredOwner(_Part):
     type: Text | None = None
 
 
-Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_parse_name)]], BeforeValidator(_as_list)]
+Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_parse_name)]], BeforeValidator(_wrap_in_list)]
 Steps = Annotated[list[DeclaredStep], BeforeValidator(_parse_steps)]
 
 
@@ -105,7 +105,7 @@ class DeclaredOutput(DeclaredPlace):
     every: Steps = []
 
 
-Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
+Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_parse_dataset)]], BeforeValidator(_wrap_in_list)]
 
 
 class DeclaredJob(_Part):

@@ -138,7 +138,9 @@ def _finding_for_change(
         columns += [_affected_column(to, None) for each in stops for to in each["onward"]]
     steps = [each["via"] for each in reach["columns"]]
     presumed = {_job_text(via["job"]) for via in steps if via.get("presumed_retired")}
-    presumed = jobs & (presumed | {_job_text(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
+    presumed = jobs & (
+        presumed | {_job_text(job) for job in tables.readers_presumed_retired(table.namespace, table.dataset)}
+    )
     affected: dict[str, Any] = {
         "columns": columns,
         "jobs": [*sorted(jobs - presumed), *sorted(presumed)],

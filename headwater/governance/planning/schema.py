@@ -77,9 +77,9 @@ Lookup = Callable[[str], PresentTable | None]
 
 @dataclass
 class PlannedSchema:
-    """All tables of a change; each statement updates them. Ignores the case of names. look: finds current tables."""
+    """All tables of a change; each statement updates them. Ignores the case of names. lookup: finds current tables."""
 
-    look: Lookup
+    lookup: Lookup
     _tables: dict[str, PlannedTable | None] = field(default_factory=dict)
     _present: dict[str, PresentTable | None] = field(default_factory=dict)
     _table_names: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class PlannedSchema:
         """Return the table as it is before the change, or None if it is unknown."""
         key = table_name.casefold()
         if key not in self._present:
-            self._present[key] = self.look(table_name)
+            self._present[key] = self.lookup(table_name)
         return self._present[key]
 
     def planned_table(self, table_name: str) -> PlannedTable | None:
@@ -301,7 +301,7 @@ class PresentTables:
         answer = self._ask_unused(namespace, dataset)
         return [] if answer is None else [job for each in answer["readers"] for job in each["jobs"]]
 
-    def presumed_retired(self, namespace: str | None, dataset: str) -> list[Any]:
+    def readers_presumed_retired(self, namespace: str | None, dataset: str) -> list[Any]:
         """Return the jobs that read a dataset and are presumed retired."""
         answer = self._ask_unused(namespace, dataset)
         found = [] if answer is None else answer["readers"]

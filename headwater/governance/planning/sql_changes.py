@@ -81,7 +81,7 @@ def _apply_statement(statement: exp.Expr, dialect: str, schema: PlannedSchema) -
     elif isinstance(statement, exp.Create):
         if _is_table(statement):
             _apply_create(statement, dialect, schema)
-        elif _kind(statement) not in _WITHOUT_COLUMNS:
+        elif _statement_kind(statement) not in _WITHOUT_COLUMNS:
             _record_unreadable(statement, dialect, schema)
     elif isinstance(statement, exp.Select) and statement.args.get("into"):
         into = statement.args["into"].this
@@ -166,7 +166,7 @@ def _apply_drop(statement: exp.Drop, schema: PlannedSchema) -> None:
     if _is_table(statement):
         for table in table_name:
             schema.drop_table(table_name_of(table))
-    elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"} or statement.args.get("cascade"):
+    elif _statement_kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"} or statement.args.get("cascade"):
         schema.record_unreadable("", f"This statement also drops dependent objects: {_shortened_text(statement.sql())}")
 
 
@@ -227,12 +227,12 @@ def _first_word(statement: exp.Command) -> str:
     return str(statement.this).split(maxsplit=1)[0].upper() if statement.this else ""
 
 
-def _kind(statement: exp.Expr) -> str:
+def _statement_kind(statement: exp.Expr) -> str:
     return str(statement.args.get("kind") or "").upper()
 
 
 def _is_table(statement: exp.Expr) -> bool:
-    return _kind(statement) in ("TABLE", "VIEW", "MATERIALIZED VIEW")
+    return _statement_kind(statement) in ("TABLE", "VIEW", "MATERIALIZED VIEW")
 
 
 def _is_temporary(table: exp.Expr) -> bool:
@@ -250,7 +250,7 @@ def _apply_action(table_name: str, action: exp.Expr, dialect: str, schema: Plann
         schema.rename_in_schema(table_name, table_name_of(action.this))
     elif isinstance(action, exp.SwapTable):
         schema.record_unreadable(table_name, f"It is swapped with {table_name_of(action.this)}. Compare their columns.")
-    elif isinstance(action, exp.Drop) and _kind(action).startswith("COLUMN"):
+    elif isinstance(action, exp.Drop) and _statement_kind(action).startswith("COLUMN"):
         for column in _dropped_columns(action):
             schema.drop_column(table_name, column)
     elif isinstance(action, (exp.RenameColumn, exp.AlterColumn)):
@@ -267,7 +267,7 @@ def _apply_action(table_name: str, action: exp.Expr, dialect: str, schema: Plann
         _replace_columns(table_name, action, dialect, schema)
     elif isinstance(action, (exp.ColumnDef, exp.Schema)):
         _add_columns(table_name, action, dialect, schema)
-    elif not isinstance(action, _KEEPS_COLUMNS) and _kind(action) not in _CONSTRAINTS:
+    elif not isinstance(action, _KEEPS_COLUMNS) and _statement_kind(action) not in _CONSTRAINTS:
         schema.record_unreadable(table_name, f"{_NOT_UNDERSTOOD}: {_shortened_text(action.sql(dialect))}")
 
 

@@ -98,10 +98,10 @@ def _apply_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) 
         table_name = contract_table_name(table)
         properties = table.get("properties") if isinstance(table, dict) else None
         if table_name and isinstance(properties, list):
-            schema.create_table(table_name, [*map(_column_of_property, filter(_is_named, properties))])
+            schema.create_table(table_name, [*map(_column_of_property, filter(_has_name, properties))])
 
 
-def _is_named(member: Any) -> bool:
+def _has_name(member: Any) -> bool:
     return isinstance(member, dict) and isinstance(member.get("physicalName") or member.get("name"), str)
 
 
@@ -126,16 +126,16 @@ class PromisedColumns(NamedTuple):
         return promised is not None and (column is None or column.casefold() in promised)
 
 
-def read_promised_columns(files: Iterable[tuple[str, bytes]], look: Lookup) -> list[PromisedColumns]:
+def read_promised_columns(files: Iterable[tuple[str, bytes]], lookup: Lookup) -> list[PromisedColumns]:
     """Return the promises of the contracts among the YAML files, and ignore all other files.
 
-    files: pairs of name and content. look: finds the table of a contract.
+    files: pairs of name and content. lookup: finds the table of a contract.
     Raises WrongSetting for a contract that does not follow the standard, because it would promise nothing.
     """
-    return [found for file, text in files if (found := _promised_columns(file, text, look)) is not None]
+    return [found for file, text in files if (found := _promised_columns(file, text, lookup)) is not None]
 
 
-def _promised_columns(file: str, text: bytes, look: Lookup) -> PromisedColumns | None:
+def _promised_columns(file: str, text: bytes, lookup: Lookup) -> PromisedColumns | None:
     contract = read_yaml_lines(text, file).value
     if not isinstance(contract, dict) or contract.get("kind") != "DataContract":
         return None
@@ -143,7 +143,7 @@ def _promised_columns(file: str, text: bytes, look: Lookup) -> PromisedColumns |
     columns: dict[tuple[str, str], frozenset[str]] = {}
     for table in contract["schema"]:
         table_name = contract_table_name(table)
-        found: PresentTable | None = look(table_name) if table_name else None
+        found: PresentTable | None = lookup(table_name) if table_name else None
         if found is not None:
             columns[found.namespace, found.dataset] = frozenset(_property_names(table.get("properties")))
     return PromisedColumns(str(contract.get("id") or contract.get("name") or file), columns)

@@ -126,7 +126,7 @@ def unmatched_commits(
     for writer in table.writers:
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
-        if seen and _is_idle(writer, table.commits, slack_us):
+        if seen and _wrote_without_commit(writer, table.commits, slack_us):
             yield _write_without_commit(table, run)
 
 
@@ -134,12 +134,17 @@ def _commits_without_run(table: TableHistory, landed: frozenset[str], slack_us: 
     open_commits = [each for each in table.commits if each.changes_data and landed.isdisjoint(each.words)]
     open_commits.sort(key=lambda each: each.time_us)
     free = sorted(table.writers, key=lambda each: each.run.until_us)
-    by_version: _Fits = lambda by, made: by.version == made.version and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
-    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
-    for fits in (by_version, by_time):
+
+    def has_version(writer: TableWriter, commit: TableCommit) -> bool:
+        return writer.version == commit.version and _is_commit_within_run(writer.run, commit, slack_us)
+
+    def has_statement(writer: TableWriter, commit: TableCommit) -> bool:
+        return _fits_statement_of_run(writer.run, commit) and _is_commit_within_run(writer.run, commit, slack_us)
+
+    for fits in (has_version, has_statement):
         open_commits, free = _assign_commits(open_commits, free, fits)
     many = [each for each in table.writers if not _makes_one_commit(each.run)]
-    return [made for made in open_commits if not any(by_time(each, made) for each in many)]
+    return [made for made in open_commits if not any(has_statement(each, made) for each in many)]
 
 
 def _assign_commits(
@@ -173,7 +178,7 @@ def _is_commit_within_run(run: TimedRun, commit: TableCommit, slack_us: int) -> 
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
-def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
+def _fits_statement_of_run(run: TimedRun, commit: TableCommit) -> bool:
     """Return whether engine and type of a commit fit the run's Spark statement; true for runs of other engines."""
     if run.statement_type is None:
         return True
@@ -181,7 +186,7 @@ def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
     return by_spark and run.statement_type == _STATEMENTS.get(commit.operation.upper(), "write")
 
 
-def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
+def _wrote_without_commit(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
     return (
         _has_written_rows(writer)
         and writer.version is None

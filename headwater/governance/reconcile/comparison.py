@@ -58,29 +58,29 @@ def compare_histories(
     tables: Sequence[tuple[Dataset, CommittedTable]],
     reported: ReportedData,
     span: HistorySpan,
-    by: WaitTimes,
+    wait_times: WaitTimes,
 ) -> list[Finding]:
     """Return the findings in the period `span`, oldest first.
 
-    entries: executions in job histories. tables: pairs of canonical name and table. by: tolerances.
+    entries: executions in job histories. tables: pairs of canonical name and table. wait_times: tolerances.
     """
     runs = RunIndex(reported.runs)
-    found = [*unreported_executions(entries, runs, by), *map(_dropped_events_finding, reported.losses)]
+    found = [*unreported_executions(entries, runs, wait_times), *map(_dropped_events_finding, reported.losses)]
     known = frozenset(run.report.id for run in runs.all)
     silent = [run for run in runs.all if not run.report.writes and not run.report.reads]
-    until = HistorySpan(span.since_us, by.complete_until_us - by.grace_us)
+    until = HistorySpan(span.since_us, wait_times.complete_until_us - wait_times.grace_us)
     for history in _table_histories(tables, runs):
-        found += unmatched_commits(history, silent, known, until, by.slack_us)
+        found += unmatched_commits(history, silent, known, until, wait_times.slack_us)
     return sorted(found, key=lambda each: (each.time, each.kind, each.name, each.version or 0, each.id or ""))
 
 
 def write_proofs(
-    tables: Sequence[tuple[Dataset, CommittedTable]], reported: ReportedData, span: HistorySpan, by: WaitTimes
+    tables: Sequence[tuple[Dataset, CommittedTable]], reported: ReportedData, span: HistorySpan, wait_times: WaitTimes
 ) -> list[WriteProof]:
     """Return what commits prove about the writes of runs (rule 6.7)."""
-    until = HistorySpan(span.since_us, by.complete_until_us - by.grace_us)
+    until = HistorySpan(span.since_us, wait_times.complete_until_us - wait_times.grace_us)
     histories = _table_histories(tables, RunIndex(reported.runs))
-    return [proof for history in histories for proof in prove_writes(history, until, by.slack_us)]
+    return [proof for history in histories for proof in prove_writes(history, until, wait_times.slack_us)]
 
 
 def _table_histories(tables: Sequence[tuple[Dataset, CommittedTable]], runs: RunIndex) -> Iterator[TableHistory]:

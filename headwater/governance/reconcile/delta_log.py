@@ -10,7 +10,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, FileSystem, FileType, PyFileSystem
 
 from headwater.common.errors import InvalidEvent, LakeUnavailable, WrongSetting
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.events.decode import decode
 from headwater.governance.reconcile.commits import CommittedTable, Replaced, TableCommit
 from headwater.governance.reconcile.histories.entry import HistorySpan
@@ -40,21 +40,21 @@ def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) 
             uri = "/".join(filter(None, (place.rstrip("/"), path)))
             yield CommittedTable(uri, *_sent_name(uri), [*_read_commits(store, f"{path}/_delta_log".lstrip("/"), span)])
     except (DeltaError, OSError) as error:
-        raise LakeUnavailable(f"Cannot read the tables at {place}: {explain(error, 'lake')}") from error
+        raise LakeUnavailable(f"Cannot read the tables at {place}: {explain_storage_error(error, 'lake')}") from error
     if not paths:
         raise WrongSetting(
             f"There is no Delta table at {place} or up to {_MAX_DEPTH} folders below it. Name a table, or its folder."
         )
 
 
-def _table_paths_below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
+def _table_paths_below(store: FileSystem, path: str, depth: int) -> Iterator[str]:
     found = store.get_file_info(FileSelector(path, allow_not_found=True))
     folders = [each.path.rstrip("/") for each in found if each.type == FileType.Directory]
     if any(each.rpartition("/")[2] == "_delta_log" for each in folders):
         yield path
-    elif deep:
+    elif depth:
         for folder in folders:
-            yield from _table_paths_below(store, folder, deep - 1)
+            yield from _table_paths_below(store, folder, depth - 1)
 
 
 def _sent_name(uri: str) -> tuple[str, str]:

@@ -33,15 +33,15 @@ class WaitTimes(NamedTuple):
     slack_us: int
 
 
-def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, by: WaitTimes) -> Iterator[Finding]:
+def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, wait_times: WaitTimes) -> Iterator[Finding]:
     """Yield findings about executions without lineage, and about executions and runs that never ended."""
     shared = Counter(each for entry in entries for each in entry.ids)
     joined: set[str] = set()
     for entry in entries:
-        over_us = _ended_us(entry, by)
-        found, certain = _runs_of(entry, runs, by, unique=all(shared[each] == 1 for each in entry.ids))
+        over_us = _ended_us(entry, wait_times)
+        found, certain = _runs_of(entry, runs, wait_times, unique=all(shared[each] == 1 for each in entry.ids))
         joined.update(found)
-        if over_us is None or over_us > by.complete_until_us - by.grace_us:
+        if over_us is None or over_us > wait_times.complete_until_us - wait_times.grace_us:
             continue  # it is running, or its events may still arrive
         if not found:
             yield _not_reported_finding(entry)
@@ -51,26 +51,29 @@ def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, by: W
         yield from (_never_ended_finding(entry, run, certain) for run in unended)
         if entry.ended_us is None and found and not unended:
             yield _missing_end_finding(entry, found)
-    yield from _lost_run_findings(runs, joined, by)
+    yield from _lost_run_findings(runs, joined, wait_times)
 
 
-def _ended_us(entry: HistoryEntry, by: WaitTimes) -> int | None:
+def _ended_us(entry: HistoryEntry, wait_times: WaitTimes) -> int | None:
     """Return the time (us) of an execution's end, or without an end, its last activity if that is long ago, or None."""
     if entry.ended_us is not None:
         return entry.ended_us
-    silent = entry.seen_us is not None and entry.seen_us < by.complete_until_us - by.silent_us
+    silent = entry.seen_us is not None and entry.seen_us < wait_times.complete_until_us - wait_times.silent_us
     return entry.seen_us if silent else None
 
 
 def _runs_of(
-    entry: HistoryEntry, runs: RunIndex, by: WaitTimes, *, unique: bool
+    entry: HistoryEntry, runs: RunIndex, wait_times: WaitTimes, *, unique: bool
 ) -> tuple[Mapping[str, TimedRun], bool]:
     """Return the runs of an execution by run id, and whether they contain an id of the execution.
 
     If no run contains an id, runs are matched by name and time.
     unique: whether no other entry has these ids; otherwise the time distinguishes attempts with the same id.
     """
-    from_us, to_us = entry.started_us - by.slack_us, (entry.ended_us or by.complete_until_us) + by.slack_us
+    from_us, to_us = (
+        entry.started_us - wait_times.slack_us,
+        (entry.ended_us or wait_times.complete_until_us) + wait_times.slack_us,
+    )
     called = runs.runs_by_ids(entry.ids)
     if not unique:
         called = {key: run for key, run in called.items() if run.started_us <= to_us and run.until_us >= from_us}
@@ -98,7 +101,7 @@ def _not_reported_finding(entry: HistoryEntry) -> Finding:
         entry,
         kind="not_reported",
         certain=True,
-        reason=f"{_describe(entry)}. No event names it, and no run with its name was reported at that time.",
+        reason=f"{_describe_execution(entry)}. No event names it, and no run with its name was reported at that time.",
         advice="Configure the listener there. If it is configured, search the driver's log for `LINEAGE` and "
         "`openlineage`.",
     )
@@ -111,7 +114,7 @@ def _no_datasets_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> 
         certain=True,
         run=min(found.values(), key=lambda run: run.started_us).report.id,
         count=len(found),
-        reason=f"{_describe(entry)}. It sent events, but none of its {len(found)} runs names a dataset.",
+        reason=f"{_describe_execution(entry)}. It sent events, but none of its {len(found)} runs names a dataset.",
         advice="No action is needed if it only uses RDDs, UDFs or APIs. Otherwise check whether the listener supports "
         "its Spark version.",
     )
@@ -124,7 +127,7 @@ def _never_ended_finding(entry: HistoryEntry, run: TimedRun, certain: bool) -> F
         kind="never_ended",
         certain=certain and ended,
         run=run.report.id,
-        reason=f"{_describe(entry)}, but its run {run.report.id} sent no end event. Its newest event is from "
+        reason=f"{_describe_execution(entry)}, but its run {run.report.id} sent no end event. Its newest event is from "
         f"{run.report.last_event}.",
         advice=_ADVICE_ENDED if ended else _ADVICE_IDLE,
     )
@@ -140,12 +143,13 @@ def _missing_end_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> 
         kind="never_ended",
         certain=False,
         count=len(found),
-        reason=f"{_describe(entry)}. The history has no end for it, but its {len(found)} reported runs have ended.",
+        reason=f"{_describe_execution(entry)}. "
+        f"The history has no end for it, but its {len(found)} reported runs have ended.",
         advice=_ADVICE_IDLE,
     )
 
 
-def _lost_run_findings(runs: RunIndex, joined: set[str], by: WaitTimes) -> Iterator[Finding]:
+def _lost_run_findings(runs: RunIndex, joined: set[str], wait_times: WaitTimes) -> Iterator[Finding]:
     """Yield findings about lost runs (rule 1) that no history contains, without child runs.
 
     joined: ids of the runs that match an execution.
@@ -153,7 +157,10 @@ def _lost_run_findings(runs: RunIndex, joined: set[str], by: WaitTimes) -> Itera
     for run in runs.all:
         report = run.report
         lost = is_lost(
-            has_ended=run.has_ended, is_streaming=report.streaming, last_us=run.last_us, now_us=by.complete_until_us
+            has_ended=run.has_ended,
+            is_streaming=report.streaming,
+            last_us=run.last_us,
+            now_us=wait_times.complete_until_us,
         )
         if lost and report.parent is None and report.id not in joined:
             yield Finding(
@@ -167,7 +174,7 @@ def _lost_run_findings(runs: RunIndex, joined: set[str], by: WaitTimes) -> Itera
             )
 
 
-def _describe(entry: HistoryEntry) -> str:
+def _describe_execution(entry: HistoryEntry) -> str:
     words = {"RUNNING": "was last active at", "SUCCEEDED": "succeeded at", "FAILED": "failed at"}
     state = words.get(entry.state, "ended at")
     return f"It started at {iso_time(entry.started_us)} and {state} {iso_time(entry.ended_us or entry.seen_us)}"

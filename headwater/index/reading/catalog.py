@@ -10,7 +10,7 @@ from headwater.index.reading.facets import MAX_SETS, DescriptiveFacets, facet_se
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, JOB, question_marks
 from headwater.index.stored.datasets import TagTable
-from headwater.index.stored.events import QUARTER_US, Place
+from headwater.index.stored.events import QUARTER_US, EventPlace
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import TagsFacet, newest_tags
@@ -34,7 +34,7 @@ class CatalogEvents:
 
     def run_events(
         self, after_us: int | None, before_us: int | None, order: str, limit: int, offset: int
-    ) -> tuple[list[Place], int]:
+    ) -> tuple[list[EventPlace], int]:
         """Return (a page of the places in bronze of run events in a time range, number of all run events in it).
 
         after_us is included, before_us is excluded; None means no bound. order: `asc` or `desc`, by time.
@@ -49,7 +49,7 @@ class CatalogEvents:
         ).fetchall()
         return rows, self._count_run_events(*span)
 
-    def namespace_events(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
+    def namespace_events(self, namespace: str, limit: int, offset: int) -> tuple[list[EventPlace], int]:
         """Return (a page of the places in bronze of events by jobs of a namespace, number of all these events).
 
         The events of the newest runs come first.

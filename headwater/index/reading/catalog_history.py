@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, question_marks
-from headwater.index.stored.events import Place, newest_facet_places
+from headwater.index.stored.events import EventPlace, newest_facet_places
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import RunDatasets, dataset_version_id, run_datasets_from, schema_version_value
 from headwater.lineage.names.dataset_name import Name
@@ -118,7 +118,7 @@ class CatalogRuns:
         """Return facet texts by run key and facet name. Leaves out runs if the index does not contain their facets."""
         return recent_facets(self._sql, run_keys)
 
-    def event_places_of_facets(self, run_key: str, kind: int) -> set[Place]:
+    def event_places_of_facets(self, run_key: str, kind: int) -> set[EventPlace]:
         """Return the places of the events with the newest facets of a run. kind: RUN, or JOB for its job's facets."""
         return newest_facet_places(self._sql, run_key, kind)
 

@@ -19,8 +19,8 @@ from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_columns import join_column_lists
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
-from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
+from headwater.lineage.names.generations import NameSpan
+from headwater.lineage.rules.tags import TagsFacet, datasets_of_tags_facet
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.jobs import job_key
 
@@ -149,7 +149,7 @@ class ChangeHistory:
         for number, *row in self._sql.execute(query, (*self._between, *these)):
             seen, name = mention_from_row(row), self._names.name(number)
             dataset = seen.described_dataset(name, self._live.naming)
-            names.setdefault(dataset.plain, set()).add(name)
+            names.setdefault(dataset.without_generation, set()).add(name)
             for at_end, until_us in zip(known, self._between, strict=True):
                 if seen.time_us <= until_us:
                     self._known_lists(at_end, dataset).add_mention(seen)
@@ -164,7 +164,7 @@ class ChangeHistory:
         query = f"SELECT DISTINCT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
         naming = self._live.naming
-        return {each.plain for name in names for each in naming.datasets_in(Span(name))}
+        return {each.without_generation for name in names for each in naming.datasets_in(NameSpan(name))}
 
     def _known_lists(self, known: dict[Name, ColumnListSet], dataset: Name) -> ColumnListSet:
         if dataset not in known:
@@ -173,7 +173,7 @@ class ChangeHistory:
 
     def _newest_lists(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
         """Return the column lists of the dataset's newest generation that has any. known: lists by generation."""
-        every = self._live.naming.generations.meanings(dataset)
+        every = self._live.naming.generations.all_generations(dataset)
         return next((known[each].lists for each in every if each in known), [])
 
     def described_columns(self, names: Iterable[Name], lists: Sequence[SchemaMention]) -> dict[str, DescribedColumn]:
@@ -221,7 +221,7 @@ class ChangeHistory:
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
         table, naming = TagTable(self._sql, self._names), self._live.naming
         datasets = {
-            each for number, at_us in rows for each in datasets_with_tags(self._names.name(number), at_us, naming)
+            each for number, at_us in rows for each in datasets_of_tags_facet(self._names.name(number), at_us, naming)
         }
         for dataset in datasets:
             names = naming.names_of(dataset)

@@ -11,7 +11,7 @@ from headwater.index.stored.packing import tags_from
 from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
+from headwater.lineage.rules.tags import TagsFacet, datasets_of_tags_facet
 from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
 
 SCAN_LIMIT = 5_000
@@ -64,7 +64,7 @@ class ContractHistory:
         found: list[ColumnLists] = []
         for seen, name in sorted(mentions):
             dataset = seen.described_dataset(name, self._live.naming)
-            if dataset.plain == self._dataset:
+            if dataset.without_generation == self._dataset:
                 own = known.get(dataset) or known.setdefault(dataset, ColumnListSet(has_parts=by_parts))
                 own.add_mention(seen)
                 if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
@@ -88,7 +88,7 @@ class ContractHistory:
             yield [
                 each
                 for each in facets
-                if self._dataset in datasets_with_tags(each.name, each.order.time_us, self._live.naming)
+                if self._dataset in datasets_of_tags_facet(each.name, each.order.time_us, self._live.naming)
             ]
 
     def facet_since_us(self, facet: str) -> int | None:
@@ -114,4 +114,4 @@ class ContractHistory:
             "ORDER BY time_us DESC LIMIT 1",
             (number, self._until),
         ).fetchone()
-        return Rename(self._live.names.name(found[0]).plain, found[1], str(found[2])) if found else None
+        return Rename(self._live.names.name(found[0]).without_generation, found[1], str(found[2])) if found else None

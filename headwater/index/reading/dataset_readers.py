@@ -42,7 +42,7 @@ class DatasetReaders:
 
     def job_display_name(self, key_number: int) -> Name:
         """Return the display name of a job. key_number: the number of the job's key."""
-        return self._live.job(self._live.names.name(key_number))
+        return self._live.job_name(self._live.names.name(key_number))
 
     def read_times_us(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
         """Yield the times (us, UTC) in [since, until] of a job's runs that read the dataset."""
@@ -103,12 +103,12 @@ def _column_lists(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[Sch
         for seen in map(
             mention_from_row, live.sql.execute(query, (live.names.find_number(name) or 0, until_us)).fetchall()
         ):
-            if seen.described_dataset(name, live.naming).plain == dataset:
+            if seen.described_dataset(name, live.naming).without_generation == dataset:
                 yield seen
 
 
 def _is_written(live: LiveGraph, dataset: Name, until_us: int) -> bool:
-    generations = (dataset, *live.naming.generations.meanings(dataset))
+    generations = (dataset, *live.naming.generations.all_generations(dataset))
     numbers = sorted({number for each in generations if (number := live.names.find_number(each)) is not None})
     query = (
         "SELECT 1 FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
@@ -130,5 +130,5 @@ def _reader_lists(live: LiveGraph, dataset: Name, since_us: int, until_us: int) 
         for fact in (each for own in facts.values() for each in own):
             for name, seen in schema_mentions(fact):
                 is_read = seen.credible and seen.place < len(fact.inputs) and since_us <= seen.time_us <= until_us
-                if is_read and seen.described_dataset(name, live.naming).plain == dataset:
+                if is_read and seen.described_dataset(name, live.naming).without_generation == dataset:
                     yield ReaderList(live.names.name(job), seen)

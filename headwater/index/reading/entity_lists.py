@@ -102,12 +102,12 @@ class EntityLists:
 
     def jobs(self) -> list[ListedJob]:
         """Return all jobs except internal and deleted ones."""
-        return self._live.cached("jobs", lambda: list(self._load_lists().jobs.values()))
+        return self._live.cached_in_generation("jobs", lambda: list(self._load_lists().jobs.values()))
 
     def datasets(self) -> list[ListedDataset]:
         """Return all datasets by their current names. Deleted ones are left out until they are written again."""
         key = ("datasets", self._rules.rules_hash)
-        return self._live.cached(key, lambda: list(self._load_lists().datasets.values()))
+        return self._live.cached_in_generation(key, lambda: list(self._load_lists().datasets.values()))
 
     def _load_lists(self) -> _CachedLists:
         live = self._live
@@ -176,7 +176,7 @@ class EntityLists:
         names = self._live.names
         found = {self._current_name(names.name(number)) for number in sent}
         return {number for name in found if (number := names.find_number(name)) is not None} | {
-            number for each in sent if (number := names.find_number(names.name(each).plain)) is not None
+            number for each in sent if (number := names.find_number(names.name(each).without_generation)) is not None
         }
 
     def _numbers_of_all_names(self, numbers: Collection[int]) -> set[int]:
@@ -217,8 +217,8 @@ class EntityLists:
         sent: the numbers of names as sent, or None for all.
         """
         found, live, rules = self._api_tags(), self._live, self._rules
-        some = None if sent is None else {live.names.name(number).plain for number in sent}
-        for dataset, tags in (live.tags() if some is None else live.tags_of(some)).items():
+        some = None if sent is None else {live.names.name(number).without_generation for number in sent}
+        for dataset, tags in (live.current_tags() if some is None else live.tags_of(some)).items():
             found.setdefault(dataset, set()).update(tag.key for tag in tags if tag.value.casefold() != "false")
         for dataset in (live.datasets() if some is None else some) if rules.tags else ():
             for column in (None, *live.shown_columns(dataset).names):
@@ -234,7 +234,7 @@ class EntityLists:
         return found
 
     def _current_name(self, name: Name) -> Name:
-        return self._live.naming.resolve(name, MAX_TIME_US).plain
+        return self._live.naming.resolve(name, MAX_TIME_US).without_generation
 
 
 def _parse_facet(text: str) -> Any:

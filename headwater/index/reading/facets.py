@@ -50,7 +50,8 @@ class DescriptiveFacets:
                 if (
                     is_newer
                     and facet not in excluded
-                    and naming.resolve(name, time_us_of_order_text(order)).plain == dataset.plain
+                    and naming.resolve(name, time_us_of_order_text(order)).without_generation
+                    == dataset.without_generation
                 ):
                     found[kind][facet] = order, value
         found[DATASET].pop("schema", None)
@@ -107,7 +108,7 @@ class DescriptiveFacets:
         The schema is that of the newest generation with a schema, as in `Snapshot.shown_columns`. If several texts have
         the same columns, any of the texts is used.
         """
-        every = self._live.naming.generations.meanings(dataset.plain)
+        every = self._live.naming.generations.all_generations(dataset.without_generation)
         joined = next((found for each in every if (found := self._live.schema(each))), None)
         texts = [self._schema_text(names, schema) for schema in split_schema_hash(joined)] if joined else []
         known = [text for text in texts if text]

@@ -147,7 +147,7 @@ def _run_content(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any
     if row is None or row[0] != "RUN":
         return None
     _, namespace, name, started_us, ended_us = row
-    job = job_key(Name(namespace, name), None).shown
+    job = job_key(Name(namespace, name), None).as_json
     return {"run": run, "state": state, "job": job, "started": iso_time(started_us), "ended": iso_time(ended_us)}
 
 
@@ -171,7 +171,7 @@ def _changed_edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]])
         for change, source, columns in sorted(changes)[:_MAX_EDGES]:
             yield {
                 "change": change,
-                "job": job_key(job, None).shown,
+                "job": job_key(job, None).as_json,
                 "from": {"namespace": source.namespace, "dataset": source.name},
                 "to": {"namespace": output.namespace, "dataset": output.name},
                 "columns": columns,

@@ -47,8 +47,8 @@ from headwater.lineage.runs.event_order import newest_first_sql
 from headwater.lineage.runs.jobs import RetiredJobs, declared_retirements, is_uuid, job_key, newest_retirement_times
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats
-from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, start_of_rewrite
+from headwater.lineage.snapshots.snapshot import EdgeSetStats, Remask, ReportTimes, Snapshot
+from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, rewrite_start_us
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class LiveGraph(Snapshot):
         self._cached: dict[Hashable, Any] = {}
         self._across_generations: dict[Hashable, Any] = {}
         self._lists: BoundedCache[Hashable, Sequence[Any]] = BoundedCache()
-        self._seen_times: dict[int, Seen] = {}
+        self._seen_times: dict[int, ReportTimes] = {}
         self.naming_generation = self.api_generation = 0
         self._texts: BoundedCache[int, str] = BoundedCache()
         self.contents = SqliteContents(self.sql)
@@ -167,18 +167,18 @@ class LiveGraph(Snapshot):
         found = self._columns.get(schema)
         if found is None:
             found = self._columns[schema] = Columns(self.contents.schema(schema or ""))
-        return self._with_sent_spellings(dataset, found) if dataset.plain in self._spellings else found
+        return self._with_sent_spellings(dataset, found) if dataset.without_generation in self._spellings else found
 
     def _with_sent_spellings(self, dataset: Name, columns: Columns) -> Columns:
         found = self._respelled.get(dataset)
         if found is None:
-            sent = preferred_spellings(decode_spellings(self._spellings[dataset.plain]))
+            sent = preferred_spellings(decode_spellings(self._spellings[dataset.without_generation]))
             found = self._respelled[dataset] = columns.with_unlisted_spellings(sent)
         return found
 
-    def base_us(self, dataset: Name) -> int | None:
+    def base_list_us(self, dataset: Name) -> int | None:
         """Return the time (us, UTC) of a dataset generation's base column list, or None if it has no base list."""
-        return self.cached(("base list", dataset), lambda: self._base_us(dataset))
+        return self.cached_in_generation(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
         base = self._known_lists(dataset).base_list
@@ -186,7 +186,7 @@ class LiveGraph(Snapshot):
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
         """Return the keys of a dataset's columns, except columns that only readers list."""
-        return self.cached(("written", dataset), lambda: self._written_keys(dataset))
+        return self.cached_in_generation(("written", dataset), lambda: self._written_keys(dataset))
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
         columns = self.columns(dataset)
@@ -195,25 +195,25 @@ class LiveGraph(Snapshot):
         return frozenset(columns.key(".".join(path)) for path in paths)
 
     def _known_lists(self, dataset: Name) -> ColumnListSet:
-        lists = ColumnListSet(has_parts=self.is_written_by_parts(dataset.plain))
-        for name in self.naming.names_of(dataset.plain):
+        lists = ColumnListSet(has_parts=self.is_written_by_parts(dataset.without_generation))
+        for name in self.naming.names_of(dataset.without_generation):
             rows = self.sql.execute(_SEEN, (self.names.find_number(name) or 0,))
             for seen in map(mention_from_row, rows):
                 if seen.described_dataset(name, self.naming) == dataset:
                     lists.add_mention(seen)
         return lists
 
-    def described(self) -> Iterable[Name]:
+    def datasets_with_schema(self) -> Iterable[Name]:
         """Return the dataset generations with a known schema."""
         return (dataset for dataset, schema in self._schemas.items() if schema)
 
-    def nesting(self) -> Iterable[Name]:
+    def datasets_with_nesting(self) -> Iterable[Name]:
         """Return the datasets whose newest schema has nested columns."""
         return self._nests
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that an event names, even if no run that names the dataset completed."""
-        return self.cached("names in events", self._names_in_events)
+        return self.cached_in_generation("names in events", self._names_in_events)
 
     def _names_in_events(self) -> frozenset[Name]:
         rows = self.sql.execute("SELECT name FROM entities WHERE kind = ?", (DATASET,))
@@ -238,7 +238,7 @@ class LiveGraph(Snapshot):
             display, (generation, _, nodes) = self._display[1], self._display_state
             query = "SELECT name FROM entities WHERE kind = ? AND generation > ?"
             sent = (self.names.name(number) for (number,) in self.sql.execute(query, (DATASET, generation)))
-            self._name(display, (*sent, *self._unnamed, *self.graph.names[nodes:]))
+            self._add_names(display, (*sent, *self._unnamed, *self.graph.names[nodes:]))
             self._display_state, self._unnamed = at, set()
         return self._display[1]
 
@@ -246,7 +246,7 @@ class LiveGraph(Snapshot):
         """Return the content hash of the newest schema of a dataset generation, or None without a schema."""
         return self._schemas.get(dataset)
 
-    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+    def current_tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the current tags by dataset."""
         if self._tags is None:
             self._tags = newest_tags(TagTable(self.sql, self.names).all_facets(), self.naming)
@@ -266,7 +266,7 @@ class LiveGraph(Snapshot):
                 found[dataset] = tags
         return found
 
-    def job(self, key: Name) -> Name:
+    def job_name(self, key: Name) -> Name:
         """Return the display name of a job, which is its current name if the key is an artifact id."""
         found = self._jobs.get(key)
         if found is None:
@@ -278,7 +278,7 @@ class LiveGraph(Snapshot):
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def cached_in_generation(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return a value that is cached until the next generation. compute: called if no value is cached."""
         if key not in self._cached:
             self._cached[key] = compute()
@@ -337,13 +337,13 @@ class LiveGraph(Snapshot):
         row = self.sql.execute(query, (run,)).fetchone()
         return row is not None and row[0] == ENDED
 
-    def applications(self, number: int) -> Set[str]:
+    def applications_of_edge_set(self, number: int) -> Set[str]:
         """Return the keys of the parents of the runs that report an edge set in the newest execution of its job."""
-        return self.cached(("applications", number), lambda: self._applications(number))
+        return self.cached_in_generation(("applications", number), lambda: self._applications(number))
 
     def _applications(self, number: int) -> Set[str]:
         weight = (
-            INPUTS_ONLY if self.graph.sets[number][1].output is None else NO_SOURCES
+            INPUTS_ONLY if self.graph.edge_sets[number][1].output is None else NO_SOURCES
         )  # of all candidates that count
         newest = self.sql.execute(
             "SELECT v.execution, v.job_output FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = "
@@ -356,7 +356,7 @@ class LiveGraph(Snapshot):
         )
         return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
 
-    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+    def edge_sets_of_application(self, application: str, among: Set[int]) -> Iterator[int]:
         """Yield the numbers of the edge sets that runs of an application report.
 
         application: the key of the parent run. among: the numbers of the edge sets that may be returned.
@@ -366,43 +366,47 @@ class LiveGraph(Snapshot):
             "CROSS JOIN candidates v ON v.run = r.run WHERE k.key = ?"
         )
         reported = {number for (number,) in self.sql.execute(query, (application,))}
-        return super().in_application(application, reported.intersection(among))
+        return super().edge_sets_of_application(application, reported.intersection(among))
 
-    def older_than(self, time_us: int) -> Iterator[int]:
+    def edge_sets_older_than(self, time_us: int) -> Iterator[int]:
         """Yield the numbers of the edge sets for which the newest run is older than a time (us)."""
         rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
-        return (number for (number,) in rows if number in self.graph.sets)
+        return (number for (number,) in rows if number in self.graph.edge_sets)
 
-    def stats(self, number: int) -> Stats:
+    def edge_set_stats(self, number: int) -> EdgeSetStats:
         """Return how many runs report an edge set, their first and last time, and whether one confirms written rows."""
         query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
         rows_confirmed = "SELECT 1 FROM candidates WHERE edge_set = ? AND rows_confirmed LIMIT 1"
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
-        return Stats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
+        return EdgeSetStats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
 
-    def seen(self, number: int) -> Seen:
+    def report_times(self, number: int) -> ReportTimes:
         """Return when runs first and last reported an edge set."""
         found = self._seen_times.get(number)
         if found is None:
             row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
             if len(self._seen_times) >= _MAX_TIMES:
                 self._seen_times.clear()
-            found = self._seen_times[number] = Seen(*row)
+            found = self._seen_times[number] = ReportTimes(*row)
         return found
 
-    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+    def newest_rewrite(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a dataset generation that began last, or None if there is none."""
         if self._rules.has_write_rules(dataset) or self._commit_proofs(dataset):
-            return self.cached(("decided rewrite", dataset), lambda: self._declared_or_proven_rewrite(dataset))
+            return self.cached_in_generation(
+                ("decided rewrite", dataset), lambda: self._declared_or_proven_rewrite(dataset)
+            )
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
-        if every == whole or not self.cached(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
+        if every == whole or not self.cached_in_generation(
+            ("parts", dataset), lambda: self.is_written_by_parts(dataset.without_generation)
+        ):
             return every
         return whole
 
     def rewrite_source(self, dataset: Name, run_key: str) -> RewriteEvidence | None:
         """Return how Headwater knows that a run replaced all rows of a dataset, or None if it did not."""
-        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._commit_proofs(dataset)
-        names = self.naming.names_of(dataset.plain)
+        by_parts, proofs = self.is_written_by_parts(dataset.without_generation), self._commit_proofs(dataset)
+        names = self.naming.names_of(dataset.without_generation)
         rows = self.sql.execute(
             f"{_WRITES} WHERE g.output = ? AND k.key = ?", (self.names.find_number(dataset) or 0, run_key)
         ).fetchall()
@@ -441,13 +445,22 @@ class LiveGraph(Snapshot):
 
     def _declared_or_proven_rewrite(self, dataset: Name) -> WholeRewrite | None:
         """Return the last rewrite of a dataset, considering write kinds that users declare or commits prove."""
-        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._commit_proofs(dataset)
-        names, found = self.naming.names_of(dataset.plain), None
+        by_parts, proofs = self.is_written_by_parts(dataset.without_generation), self._commit_proofs(dataset)
+        names, found = self.naming.names_of(dataset.without_generation), None
         declares = self._rules.has_write_rules(dataset)
         rewriting = set[int]()
-        for group, started_us, last_us, time_us, execution, layer, job, kind, producer, run_key in self._writes(
-            dataset, None if declares else proofs.rewriting_run_ids
-        ):
+        for (
+            group,
+            started_us,
+            last_us,
+            time_us,
+            execution,
+            layer,
+            job,
+            kind,
+            producer,
+            run_key,
+        ) in self._writes_newest_first(dataset, None if declares else proofs.rewriting_run_ids):
             if found is not None and started_us < found.started_us:
                 break
             sender = self.names.name(producer).namespace if producer else ""
@@ -457,11 +470,11 @@ class LiveGraph(Snapshot):
             if group not in rewriting and is_whole_rewrite(decided, has_parts=by_parts):
                 rewriting.add(group)
                 halves = self._writes_by_execution(dataset, execution, time_us) if started_us == last_us else []
-                began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
+                began_us = rewrite_start_us(job_output.job, started_us, last_us, halves)
                 found = max(found or WholeRewrite(began_us, time_us), WholeRewrite(began_us, time_us))
         return found
 
-    def _writes(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
+    def _writes_newest_first(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
         """Yield the writes of a dataset, sorted by their start, the last one first.
 
         whole_runs: None yields all writes. Otherwise, only writes that events report as rewrites are yielded, and the
@@ -492,9 +505,11 @@ class LiveGraph(Snapshot):
 
     def _commit_proofs(self, dataset: Name) -> CommitProofs:
         """Return the commit proofs for the writes of a dataset, under all its names."""
-        if not self.cached(("any proofs",), self._has_commit_proofs):
+        if not self.cached_in_generation(("any proofs",), self._has_commit_proofs):
             return NO_PROOFS
-        return self.cached(("proofs", dataset.plain), lambda: self._read_commit_proofs(dataset.plain))
+        return self.cached_in_generation(
+            ("proofs", dataset.without_generation), lambda: self._read_commit_proofs(dataset.without_generation)
+        )
 
     def _has_commit_proofs(self) -> bool:
         return self.sql.execute("SELECT 1 FROM commit_proofs LIMIT 1").fetchone() is not None
@@ -549,12 +564,12 @@ class LiveGraph(Snapshot):
         for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value, inputs in rows:
             newest = max(newest, generation)
             self.graph.remove(number)
-            self._count(number, False, False, False)
+            self._set_masks(number, False, False, False)
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 sources = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
                 edge_set = EdgeSet(lists.unpack_edges_and_inputs(value, inputs), *counts, *sources)
-                self._put(number, job_output, edge_set, last_us, later=True)
+                self._put_edge_set(number, job_output, edge_set, last_us, later=True)
         self.graph.connect()
         return newest
 

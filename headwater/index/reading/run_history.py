@@ -9,7 +9,7 @@ from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidates import CANDIDATE_COLUMNS
 from headwater.index.stored.edge_sets import InputLists
-from headwater.index.stored.events import JOB, RUN, Place, RunFactsTable, newest_facet_places
+from headwater.index.stored.events import JOB, RUN, EventPlace, RunFactsTable, newest_facet_places
 from headwater.index.stored.numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.candidates import Candidate
 from headwater.lineage.edges.output_lineage import OutputLineage
@@ -49,9 +49,9 @@ class RelatedRun(NamedTuple):
 class RunEventPlaces(NamedTuple):
     """The places in bronze of a run's events: with its newest run facets, with its newest job facets, and the last."""
 
-    run_facets: set[Place]
-    job_facets: set[Place]
-    last_events: set[Place]
+    run_facets: set[EventPlace]
+    job_facets: set[EventPlace]
+    last_events: set[EventPlace]
 
 
 class RunHistory:
@@ -107,7 +107,7 @@ class RunHistory:
         """Return the content hash of a dataset's newest schema, or None without a schema."""
         return self._live.schema(dataset)
 
-    def event_places(self, key: str, limit: int) -> set[Place]:
+    def event_places(self, key: str, limit: int) -> set[EventPlace]:
         """Return the places in bronze of a run's newest events, at most `limit`. key: the run key."""
         rows = self._sql.execute(
             "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
@@ -160,7 +160,9 @@ class RunHistory:
         )
         lineages = (self._lists.unpack_edges_and_inputs(*row) for row in self._sql.execute(query, (key,)).fetchall())
         return {
-            each.output.plain: each.unread_sql_reason for each in lineages if each.output and each.unread_sql_reason
+            each.output.without_generation: each.unread_sql_reason
+            for each in lineages
+            if each.output and each.unread_sql_reason
         }
 
     def previous_writer(self, dataset: Name, time_us: int, excluded_key: str) -> RelatedRun | None:

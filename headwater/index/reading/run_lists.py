@@ -7,7 +7,7 @@ from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key
-from headwater.lineage.runs.lost_runs import lost_sql
+from headwater.lineage.runs.lost_runs import lost_run_condition
 
 LOST = "LOST"
 """A value of `RunFilter.state`: runs without a terminal event that have sent no event for a long time (rule 1.9)."""
@@ -105,7 +105,7 @@ def _sql_conditions(run_filter: RunFilter, text: str, now_us: int) -> tuple[str,
         sent = _SENT_JOB_CONDITION.format(named)
         found.append((f"({_JOB_CONDITION.format('IN', named)} OR {sent})", [value for _, value in of_job] * 2))
     if run_filter.state:
-        lost = lost_sql("r.time_us", "?", table="r")
+        lost = lost_run_condition("r.time_us", "?", table="r")
         found.append((lost, [now_us]) if run_filter.state == LOST else ("r.state = ?", [run_filter.state]))
     found += [("r.time_us >= ?", [run_filter.since_us])] if run_filter.since_us is not None else []
     found += [("r.time_us < ?", [run_filter.until_us])] if run_filter.until_us is not None else []
@@ -119,7 +119,7 @@ _RUNS = (
     "WHERE kind = 'RUN' AND"
 )
 _NEWEST = f"ORDER BY time_us DESC LIMIT {_SHOWN}"
-_LOST = lost_sql("time_us", "?")
+_LOST = lost_run_condition("time_us", "?")
 
 
 class FailedRun(NamedTuple):

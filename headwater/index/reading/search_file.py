@@ -176,7 +176,7 @@ class SearchFile:
                     )
                 known = {hit[4:8] for hit in found}
                 found.update(hit for hit in self._hits_in_descriptions(terms, kinds) if hit[4:8] not in known)
-            return _best_per_thing(found), self._truncated
+            return _best_hit_per_item(found), self._truncated
 
     def hits_for_datasets(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
         """Yield hits with the best score for datasets, except dropped and unknown datasets."""
@@ -201,7 +201,7 @@ class SearchFile:
         for kind, number, facet, text in rows:
             whole = self._names.name(number)
             called: SearchKind = "job" if kind == JOB else "dataset"
-            means = whole if called == "job" else self._naming.resolve(whole, MAX_TIME_US).plain
+            means = whole if called == "job" else self._naming.resolve(whole, MAX_TIME_US).without_generation
             for column, description in _parse_descriptions(facet, text):
                 shown: SearchKind = "column" if column else called
                 if shown in kinds and all(term in description.casefold() for term in terms):
@@ -315,7 +315,7 @@ class SearchFile:
             if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
                 continue
             whole = Name(namespace, name)
-            means = None if kind == "job" else self._naming.resolve(whole, MAX_TIME_US).plain
+            means = None if kind == "job" else self._naming.resolve(whole, MAX_TIME_US).without_generation
             is_alias = kind == "dataset" and means != whole
             shown = "alias" if is_alias else kind
             if shown not in kinds:
@@ -329,7 +329,7 @@ class SearchFile:
             )  # fmt: skip
 
 
-def _best_per_thing(hits: Iterable[SearchHit]) -> set[SearchHit]:
+def _best_hit_per_item(hits: Iterable[SearchHit]) -> set[SearchHit]:
     """Return the best hit for each thing, because a dataset may be found by both its name and its display name."""
     found: dict[tuple[object, ...], SearchHit] = {}
     for hit in sorted(hits, key=lambda hit: (hit.score, hit.match)):

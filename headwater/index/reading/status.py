@@ -16,7 +16,7 @@ from headwater.lake.bronze_follower import Progress
 T = TypeVar("T")
 
 
-def served_progress(home: IndexHome) -> Progress:
+def published_progress(home: IndexHome) -> Progress:
     """Return the position in bronze of the file that questions read, or an empty mapping if there is no such file.
 
     Every later answer includes at least the events up to this position. A question reads everything in its file, and
@@ -25,7 +25,7 @@ def served_progress(home: IndexHome) -> Progress:
     return _query_index(home, read_progress, {})
 
 
-def building_progress(home: IndexHome) -> Progress:
+def unpublished_progress(home: IndexHome) -> Progress:
     """Return the position in bronze of an index that is being built, before questions can read it.
 
     Returns an empty mapping if there is no readable file. Raises LakeUnavailable.
@@ -38,7 +38,7 @@ def building_progress(home: IndexHome) -> Progress:
         return {}
 
 
-def served_set_aside_events(home: IndexHome, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
+def published_set_aside_events(home: IndexHome, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
     """Return the events, with their sources, that are missing from all answers because the index set them aside.
 
     since_us: the earliest time of receipt (us, UTC). Raises LakeUnavailable.

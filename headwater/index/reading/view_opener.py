@@ -132,8 +132,8 @@ class ViewOpener:
         with self._opened_index() as (live, _):
             naming = live.naming
             time_us = MAX_TIME_US if at_us is None else at_us
-            bound = naming.bound(name, time_us)
-            found = naming.resolve(name, time_us).plain
+            bound = naming.location_at(name, time_us)
+            found = naming.resolve(name, time_us).without_generation
             steps = [Step("binding", "the newest symlink facet up to this time", name, bound)] if bound != name else []
             return [*steps, Step("rename", "it was renamed later", bound, found)] if found != bound else steps
 
@@ -201,14 +201,18 @@ class ViewOpener:
 def _make_view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
     counted = _counted_edges(snapshot, as_of)
     if as_of.seen_since_us is not None:
-        counted = counted.without(snapshot.older_than(as_of.seen_since_us))
+        counted = counted.without_edge_sets(snapshot.edge_sets_older_than(as_of.seen_since_us))
     if as_of.origins != EDGE_ORIGINS:
-        counted = counted.without(as_of.excluded_edge_sets(snapshot))
+        counted = counted.without_edge_sets(as_of.excluded_edge_sets(snapshot))
     return View(snapshot, counted, rules)
 
 
 def _counted_edges(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
-    if as_of.every:
-        return snapshot.counted().everything()
+    if as_of.includes_outdated:
+        return snapshot.counted_edges().with_all_edge_sets()
     window = as_of.window(snapshot)
-    return snapshot.counted_without_presumed(window) if as_of.newest else snapshot.counted_with_earlier(window)
+    return (
+        snapshot.counted_edges_without_presumed(window)
+        if as_of.only_newest
+        else snapshot.counted_edges_with_earlier(window)
+    )

@@ -11,7 +11,7 @@ from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
-from headwater.lineage.runs.lost_runs import lost_sql
+from headwater.lineage.runs.lost_runs import lost_run_condition
 
 SCAN_LIMIT = 60
 """The maximum number of the newest writes of each job output, or of the newest runs of a job, that are read."""
@@ -32,11 +32,14 @@ _RUNS = (
 
 
 _ATTEMPTS = (
-    f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us, datasets "
-    "FROM runs "
+    f"SELECT run, job_key, CASE WHEN {lost_run_condition('time_us', '?2')} THEN 'LOST' ELSE state END, time_us, "
+    "datasets FROM runs "
     "WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT ?3"
 )
-_STATE = f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us FROM runs"
+_STATE = (
+    f"SELECT run, job_key, CASE WHEN {lost_run_condition('time_us', '?2')} THEN 'LOST' ELSE state END, time_us "
+    "FROM runs"
+)
 
 
 class NewestRun(NamedTuple):
@@ -176,7 +179,7 @@ class WriteTimes:
             "AND g.output <> 0 AND v.execution = ?1 LIMIT ?2",
             (run, _MOST),
         )
-        return {self._live.names.name(number).plain for (number,) in rows}
+        return {self._live.names.name(number).without_generation for (number,) in rows}
 
     def newest_attempts(self, dataset: Name) -> list[NewestRun]:
         """Return the newest runs that have a dataset as output, in any state, newest first.

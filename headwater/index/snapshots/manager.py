@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import HeadwaterError, LakeUnavailable
-from headwater.common.storage_faults import explain, transient_faults_as_retry
+from headwater.common.storage_faults import explain_storage_error, transient_faults_as_retry
 from headwater.index.home import IndexHome
 from headwater.index.snapshots.packing import (
     IndexCopy,
@@ -274,7 +274,7 @@ class IndexSnapshots:
                 log.warning("Cannot make a snapshot of the index. Trying again later: %s", error)
         except Exception as error:
             self._not_before = time.monotonic() + _FAILED_S
-            self._report(explain(error, "lake"))
+            self._report(explain_storage_error(error, "lake"))
             log.exception("Making a snapshot of the index failed.")
 
     def _snapshots(self, path: Path) -> SnapshotStore:

@@ -17,7 +17,7 @@ from headwater.lineage.runs.commit_proofs import parse_proof_signs
 from headwater.lineage.runs.jobs import is_ctas_statement
 from headwater.lineage.runs.run_derivation import DerivedRun
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, rewrite_of
+from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, whole_rewrite
 
 _STORED_COLUMNS = "time_us, tie, execution, started_us, last_us, weight, rows_confirmed, rewrites, period_us, edge_set"
 
@@ -166,7 +166,7 @@ class CandidateTable:
         batch.write(self._edge_sets)
         return {self.job_output_of_number(number) for number in changed}
 
-    def take_changed_rewrites(self) -> Set[Name]:
+    def pop_datasets_with_changed_rewrites(self) -> Set[Name]:
         """Return the datasets whose last whole rewrite may have changed since the last call."""
         found, self._rewritten = self._rewritten, set()
         return found
@@ -406,7 +406,7 @@ class RewriteTable:
 
     def update_rewrites(self, generation: int) -> None:
         """Find and write the last rewrite of each dataset for which this batch may have changed it."""
-        for output in self._candidates.take_changed_rewrites():
+        for output in self._candidates.pop_datasets_with_changed_rewrites():
             numbers = self._candidates.job_outputs_of([output])
             unless_parts, whole = (
                 max(self._newest_rewrites(numbers, kind), default=None)
@@ -430,7 +430,7 @@ class RewriteTable:
         for number in numbers:
             for row in self._sql.execute(_LAST, (number, kind)).fetchall():
                 last: Candidate[int] = Candidate(*row)
-                yield rewrite_of(
+                yield whole_rewrite(
                     self._candidates.job_output_of_number(number), last, self._candidates_of_execution(last, numbers)
                 )
 

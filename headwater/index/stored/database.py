@@ -11,7 +11,7 @@ import msgspec
 
 from headwater.common.errors import LakeUnavailable, NotBuilt, WrongSetting
 from headwater.common.resources import close_on_error
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.index.stored.integrity import SUFFIX, check_pages, is_damage, mark_wal_pages
 from headwater.index.stored.older_file import create_current_views
 from headwater.lineage.rules.rule_code import rule_code_hash
@@ -189,7 +189,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
+            raise LakeUnavailable(f"Cannot open the index {path}: {explain_storage_error(error, 'data')}") from error
         log.warning("The index file %s is damaged (%s). It is rebuilt from the lake.", path.name, error)
     delete_index_files(path)
     try:

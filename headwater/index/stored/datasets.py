@@ -7,7 +7,7 @@ from headwater.index.stored.database import question_marks, split_for_parameters
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import encode, tags_from
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US, Change, Span
+from headwater.lineage.names.generations import MAX_TIME_US, DatasetChange, NameSpan
 from headwater.lineage.names.name_resolution import NameResolver, TimedLocation
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
 from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
@@ -41,15 +41,15 @@ class SqliteNaming(NameResolver):
             return is_new
         self._read = read
         changes, writes = self._stored_changes()
-        for run in {*self.generations.runs(), *changes, *writes}:
+        for run in {*self.generations.changing_runs(), *changes, *writes}:
             self.generations.set_changes(run, frozenset(changes.get(run, ())))
-        for run in {*self.generations.runs(), *writes}:
+        for run in {*self.generations.changing_runs(), *writes}:
             self.generations.set_writes(run, frozenset(writes.get(run, ())))
-        self.renamed(change for found in changes.values() for change in found)
+        self.add_renames(change for found in changes.values() for change in found)
         return True
 
-    def _stored_changes(self) -> tuple[dict[str, list[Change]], dict[str, list[tuple[int, Name]]]]:
-        changes: dict[str, list[Change]] = {}
+    def _stored_changes(self) -> tuple[dict[str, list[DatasetChange]], dict[str, list[tuple[int, Name]]]]:
+        changes: dict[str, list[DatasetChange]] = {}
         writes: dict[str, list[tuple[int, Name]]] = {}
         name = self._numbers.name
         rows = self._sql.execute("SELECT run, time_us, location, renamed, written FROM dataset_changes")
@@ -57,30 +57,34 @@ class SqliteNaming(NameResolver):
             if written:
                 writes.setdefault(run, []).append((time_us, name(location)))
             else:
-                changes.setdefault(run, []).append(Change(time_us, name(location), name(renamed) if renamed else None))
+                changes.setdefault(run, []).append(
+                    DatasetChange(time_us, name(location), name(renamed) if renamed else None)
+                )
         return changes, writes
 
-    def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
+    def add_bindings(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
         """Add symlinks, as (alias, (time (us), location)). Return the aliases that mean another dataset now."""
         bindings, number = list(links), self._numbers.number
         rows = [(number(alias), time_us, number(location)) for alias, (time_us, location) in bindings]
         self._sql.executemany("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", rows)
-        return super().bind(bindings)
+        return super().add_bindings(bindings)
 
-    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+    def set_changes(self, run_key: str, sent: Iterable[DatasetChange]) -> list[NameSpan]:
         """Replace the drops and renames of a run. Return the spans of names that changed their meaning."""
-        before = self.generations.changes(run_key)
+        before = self.generations.changes_of_run(run_key)
         moved = super().set_changes(run_key, sent)
-        after = self.generations.changes(run_key)
+        after = self.generations.changes_of_run(run_key)
         if after != before:
-            self._write_changes(run_key, [(each.time_us, each.location, each.to) for each in after], is_write=False)
+            self._write_changes(
+                run_key, [(each.time_us, each.location, each.new_location) for each in after], is_write=False
+            )
         return moved
 
-    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[NameSpan]:
         """Replace the writes of a run, as (time (us), name). Return the spans of names that changed their meaning."""
-        before = self.generations.writes(run_key)
+        before = self.generations.writes_of_run(run_key)
         moved = super().set_writes(run_key, sent)
-        after = self.generations.writes(run_key)
+        after = self.generations.writes_of_run(run_key)
         if after != before:
             self._write_changes(run_key, [(*each, None) for each in after], is_write=True)
         return moved

@@ -130,7 +130,7 @@ class EdgeSetTable:
 
         job_output: the number of the job output.
         """
-        digest = self._digest(lineage)
+        digest = self._lineage_digest(lineage)
         found = self._numbers.get((job_output, digest))
         if found is None:
             key = (job_output, digest)
@@ -139,7 +139,7 @@ class EdgeSetTable:
             query = "SELECT number FROM edge_sets WHERE job_output = ? AND digest = ?"
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
             self._numbers[key] = found
-            packed = self._pack(lineage)
+            packed = self._pack_edge_set(lineage)
             edges = (found, packed.value, packed.inputs, self._read_set_number(lineage))
             self._sql.execute(
                 "INSERT OR IGNORE INTO edges(edge_set, value, inputs, read_set) VALUES (?, ?, ?, ?)", edges
@@ -232,11 +232,11 @@ class EdgeSetTable:
         The outputs of one run, and the runs of many jobs, usually share one set.
         """
         inputs = (lineage.source_datasets, lineage.other_inputs)
-        own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
+        own = lineage.output.without_generation if lineage.output is not None and not lineage.attempt_state else None
         if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
             return self._last_read[2]
         number = self._store_read_set(self._read_dataset_names(lineage))
-        every = {name.plain for name in chain(*inputs)}
+        every = {name.without_generation for name in chain(*inputs)}
         if own is not None and own not in every:
             self._last_read, self._last_names = (*inputs, number), every
         return number
@@ -253,18 +253,20 @@ class EdgeSetTable:
         return found
 
     def _read_dataset_names(self, lineage: OutputLineage) -> list[int]:
-        return sorted(self._names.number(name) for name in {name.plain for name in inputs_other_than_output(lineage)})
+        return sorted(
+            self._names.number(name) for name in {name.without_generation for name in inputs_other_than_output(lineage)}
+        )
 
-    def _digest(self, lineage: OutputLineage) -> bytes:
+    def _lineage_digest(self, lineage: OutputLineage) -> bytes:
         """Return the digest of an edge set. It is cached by object, because callers pass the same object repeatedly."""
         known = self._digests.get(id(lineage))
         if known is None or known[0] is not lineage:
-            packed = self._pack(lineage)
+            packed = self._pack_edge_set(lineage)
             digest = hashlib.sha256(packed.value + packed.inputs_digest).digest()[:16]
             known = self._digests.put(id(lineage), (lineage, digest), len(lineage.edges))
         return known[1]
 
-    def _pack(self, lineage: OutputLineage) -> _Packed:
+    def _pack_edge_set(self, lineage: OutputLineage) -> _Packed:
         """Pack an edge set. The last result is cached, because the digest and the insert both need it."""
         if self._packed[0] is not lineage:
             number, digest = self._lists.store_inputs(lineage)

@@ -260,7 +260,7 @@ class EventTable:
 RUN, JOB = 0, 1
 """Positions in the value of a `facet_names` row: RUN of the names of run facets, JOB of the names of job facets."""
 
-Place = tuple[str, str, str, int]
+EventPlace = tuple[str, str, str, int]
 """The place of an event in bronze: log, epoch, partition, sequence."""
 
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -294,13 +294,13 @@ class FacetNamesTable:
         return found
 
 
-def newest_facet_places(sql: sqlite3.Connection, run: str, kind: int) -> set[Place]:
+def newest_facet_places(sql: sqlite3.Connection, run: str, kind: int) -> set[EventPlace]:
     """Return the places of the events with the newest value of each facet of a run or of its job.
 
     run: the run key. kind: RUN for facets of the run, JOB for facets of its job. For both, only events of this run are
     considered.
     """
-    newest: dict[str, tuple[tuple[object, ...], Place]] = {}
+    newest: dict[str, tuple[tuple[object, ...], EventPlace]] = {}
     for event, content, time_us, received_us, names, *place in sql.execute(_EVENTS_OF_RUN, (run,)):
         facts = packed_facts_from(content)
         times = (facts.time_us, facts.received_us) if time_us is None else (time_us, received_us)  # before format 8

@@ -49,13 +49,13 @@ class NameNumbers:
 
     def generations(self, name: Name) -> list[Name]:
         """Return the known generations of a dataset name (rule 10)."""
-        return self._generations.get(name.plain, [])
+        return self._generations.get(name.without_generation, [])
 
     def _add(self, name: Name, number: int) -> None:
         self._last = max(self._last, number)
         self._numbers[name] = number
         self._names[number] = name
-        self._generations.setdefault(name.plain, []).append(name)
+        self._generations.setdefault(name.without_generation, []).append(name)
 
     def find_number(self, name: Name) -> int | None:
         """Return the number of a name, or None if it is not stored."""

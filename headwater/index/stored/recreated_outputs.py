@@ -26,7 +26,7 @@ _Newest = tuple[int, int, str, int]
 """(period (us), time (us), tie, job output number) of the newest candidate with some weight in a job output."""
 
 
-class _OutputGenerations:
+class _GenerationsOfOutput:
     """The job outputs of one job and one dataset, in all generations of the dataset.
 
     numbers: the numbers of the job outputs. reading: the numbers of the job outputs that count over all generations.
@@ -60,8 +60,8 @@ class RecreatedOutputs:
         self._names = names
         self._candidates = candidates
         self._loaded: set[Name] = set()
-        self._jobs: dict[JobOutput, _OutputGenerations] = {}
-        self._job_of: dict[int, _OutputGenerations] = {}
+        self._jobs: dict[JobOutput, _GenerationsOfOutput] = {}
+        self._job_of: dict[int, _GenerationsOfOutput] = {}
 
     def affected_job_outputs(self, changed: Iterable[JobOutput]) -> list[int]:
         """Return the numbers of the job outputs for which other edge sets may count after a change.
@@ -75,7 +75,7 @@ class RecreatedOutputs:
         todo = {self._candidates.job_output_number(job_output) for job_output in changed}
         if len(self._names.generations(output)) < 2:
             return sorted(todo.union(self._candidates.explainable_statements(output)))
-        self._load_generations(output.plain, changed)
+        self._load_generations(output.without_generation, changed)
         found: set[int] = set()
         while todo:
             number = todo.pop()
@@ -114,22 +114,22 @@ class RecreatedOutputs:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)
 
-    def _generations_with(self, number: int) -> _OutputGenerations:
+    def _generations_with(self, number: int) -> _GenerationsOfOutput:
         job_output = self._candidates.job_output_of_number(number)
-        key = job_output._replace(output=job_output.output and job_output.output.plain)
-        job = self._job_of[number] = self._jobs.setdefault(key, _OutputGenerations())
+        key = job_output._replace(output=job_output.output and job_output.output.without_generation)
+        job = self._job_of[number] = self._jobs.setdefault(key, _GenerationsOfOutput())
         job.numbers.add(number)
         if self._sql.execute("SELECT 1 FROM edge_sets WHERE job_output = ? AND reading LIMIT 1", (number,)).fetchone():
             job.reading.add(number)
         return job
 
-    def _counting_job_outputs(self, job: _OutputGenerations) -> set[int]:
+    def _counting_job_outputs(self, job: _GenerationsOfOutput) -> set[int]:
         """Return the numbers of the job outputs in which a job last wrote or that have counted until now."""
         return {
             number for newest in job.newest_candidates() for number in self._job_outputs_of_execution(job, *newest)
         } | job.reading
 
-    def _job_outputs_of_execution(self, job: _OutputGenerations, number: int, weight: int) -> set[int]:
+    def _job_outputs_of_execution(self, job: _GenerationsOfOutput, number: int, weight: int) -> set[int]:
         """Return the numbers of the job outputs of `job` that one execution reports.
 
         The execution is that of the newest candidate with this weight in job output `number`.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.index.stored.database import JOB, json_array, question_marks, split_for_parameters
 from headwater.index.stored.numbers import RunNumbers
-from headwater.lineage.runs.lost_runs import ENDED, ended_sql
+from headwater.lineage.runs.lost_runs import ENDED, ended_with_parent_condition
 from headwater.lineage.runs.nominal_times import RunAncestors, descendant_runs, latest_nominal_times
 from headwater.lineage.runs.run_facts import RunFacts
 
@@ -76,8 +76,9 @@ _BELOW_ENDED = (
 )
 _STATES = (
     "SELECT r.run, k.key, r.job_key, r.state, EXISTS (SELECT 1 FROM runs p WHERE p.run IN (r.parent, r.execution) "
-    f"AND p.run <> r.run AND {ended_sql('r', 'p')}) FROM json_each(?1) a CROSS JOIN runs r ON r.run = a.value "
-    f"JOIN run_keys k ON k.id = r.run WHERE r.kind = 'RUN' AND r.state IN ('RUNNING', '{ENDED}')"
+    f"AND p.run <> r.run AND {ended_with_parent_condition('r', 'p')}) "
+    "FROM json_each(?1) a CROSS JOIN runs r ON r.run = a.value JOIN run_keys k ON k.id = r.run "
+    f"WHERE r.kind = 'RUN' AND r.state IN ('RUNNING', '{ENDED}')"
 )
 
 
@@ -168,7 +169,7 @@ class NominalTimeTable:
         if self._any:
             self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
 
-    def of(self, run_key: str) -> int | None:
+    def time_us_of_run(self, run_key: str) -> int | None:
         """Return the nominal time (us, UTC) of a run, or if it has none, of its nearest ancestor or its root run.
 
         Returns None if none of these runs has a nominal time.

@@ -11,7 +11,7 @@ from headwater.lineage.edges.facet_contents import SentEdge, SentSql
 from headwater.lineage.edges.schema_columns import Path, is_joined_hash, join_column_lists, split_schema_hash
 from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
+from headwater.lineage.names.generations import NameSpan
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.event_order import newest_first_sql
 
@@ -130,7 +130,7 @@ class SchemaMentionTable:
             if self._names.number(name) not in self._whole:
                 self._restore_all_mentions(name)
 
-    def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
+    def mentions_newest_first(self, span: NameSpan) -> Iterator[SchemaMention]:
         """Return the mentions under the span's name within its time, newest first."""
         if span.name in self._pending:  # writes all names at once
             self.flush()
@@ -143,7 +143,7 @@ class SchemaMentionTable:
             seen for seen in reversed(self._stored_mentions(span.name)) if span.since_us <= seen.time_us < span.until_us
         )
 
-    def _mentions_in_span(self, span: Span) -> Iterator[SchemaMention]:
+    def _mentions_in_span(self, span: NameSpan) -> Iterator[SchemaMention]:
         for credible in (True, False):  # two queries, so that the table's key orders each by time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)

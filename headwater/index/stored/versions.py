@@ -57,7 +57,7 @@ def _versions_of_run(job: int, datasets: bytes) -> set[_Key]:
 
 def _version_of_dataset(dataset: RunDataset) -> bytes | None:
     content = (dataset.schema, dataset.lineage, dataset.version)
-    return dataset_version_id(dataset.name.plain, *content) if any(content) else None
+    return dataset_version_id(dataset.name.without_generation, *content) if any(content) else None
 
 
 def schema_version_value(schema: str | None) -> bytes:
@@ -175,10 +175,10 @@ class VersionTable:
         return found
 
     def _make_shape(self, run: Run, job: int, names: Collection[Name], sources: Collection[Name]) -> _DatasetsShape:
-        number, read = self._names.number, sorted({name.plain for name in (*run.inputs, *sources)})
+        number, read = self._names.number, sorted({name.without_generation for name in (*run.inputs, *sources)})
         versions: dict[_Key, bytes] = {}
         outputs = []
-        for name, dataset in ((name.plain, dataset) for name, dataset in run.outputs.items()):
+        for name, dataset in ((name.without_generation, dataset) for name, dataset in run.outputs.items()):
             version = _version_of_dataset(dataset) if run.may_have_edges else None
             outputs.append((number(name), version))
             if version is not None:
@@ -186,9 +186,11 @@ class VersionTable:
         inputs = tuple(map(number, read))
         of_job = None
         if run.may_have_edges and run.kind != "DATASET":
-            of_job = blake2b(_encode((run.job_key, read, sorted({name.plain for name in run.outputs})))).digest()[:16]
+            of_job = blake2b(
+                _encode((run.job_key, read, sorted({name.without_generation for name in run.outputs})))
+            ).digest()[:16]
             versions[JOB, job, of_job] = _encode((inputs, tuple(sorted(output for output, _ in outputs))))
-        entities = tuple((DATASET, number(name)) for name in dict.fromkeys(name.plain for name in names))
+        entities = tuple((DATASET, number(name)) for name in dict.fromkeys(name.without_generation for name in names))
         of = None if run.kind == "DATASET" else (job, number(job_key(run.job, None)))
         entities += ((JOB, job),) if of else ()
         return _DatasetsShape(entities, versions, _encode(RunDatasets(inputs, tuple(outputs), of_job)), of)

@@ -91,7 +91,7 @@ class Indexer:
         self._tags = TagTable(self._sql, self._names)
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.job)
+        context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.canonical_job)
         self._facets = FacetTable(self._sql, self._names, context)
         self._recent = RecentFacets(self._sql, runs)
         self._reader = make_facts_reader(rules, self._contents)
@@ -270,7 +270,9 @@ class Indexer:
             for counting in own_sets
         }
         for number in before.keys() | after.keys():
-            self._store_count(number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet()))
+            self._store_how_edge_set_counts(
+                number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet())
+            )
         only_set = {
             candidates.job_output_number(job_output): found
             for job_output, own in counting_sets.items()
@@ -287,7 +289,7 @@ class Indexer:
             ],
         )
 
-    def _store_count(self, number: int, before: CountedEdgeSet, after: CountedEdgeSet) -> None:
+    def _store_how_edge_set_counts(self, number: int, before: CountedEdgeSet, after: CountedEdgeSet) -> None:
         if before.live != after.live:
             self._store.feed.add_edge_set_change(number, counts_now=bool(after.live))
         if before != after:
@@ -297,7 +299,7 @@ class Indexer:
         spellings = self._new_column_spellings(traits)
         datasets = self._derivation.checked_datasets
         names = self._derivation.naming.names_of_any(datasets)  # a name also shows its earlier generations
-        shown = names | {each.output.plain for each in changed if each.output and each.layer != ATTEMPTED}
+        shown = names | {each.output.without_generation for each in changed if each.output and each.layer != ATTEMPTED}
         self._datasets.load_rows(self._names.number(name) for some in (datasets, shown, spellings) for name in some)
         for dataset in datasets:
             self._update_schema(dataset)
@@ -329,7 +331,7 @@ class Indexer:
     def _update_current_columns(self, dataset: Name) -> None:
         """Store the columns of a dataset, from the newest generation that has a schema, and whether it is dropped."""
         generations, schemas = self._derivation.naming.generations, self._derivation.schema_history
-        every = generations.meanings(dataset)
+        every = generations.all_generations(dataset)
         schema = next((found for each in every if (found := schemas.newest_schema_hash(each))), None)
         number = self._names.number(dataset)
         if self._datasets.set_cell(number, "shown_schema", schema):
@@ -344,7 +346,9 @@ def _group_by_dataset(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[Job
     """
     found: dict[object, list[JobOutput]] = {}
     for job_output in job_outputs:
-        found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
+        found.setdefault(job_output.output.without_generation if job_output.output else job_output, []).append(
+            job_output
+        )
     return found.values()
 
 

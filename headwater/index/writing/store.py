@@ -17,7 +17,7 @@ from headwater.index.stored.versions import VersionTable
 from headwater.lineage.edges.candidates import JobOutput
 from headwater.lineage.edges.schema_history import SchemaMention, schema_mentions
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
+from headwater.lineage.names.generations import NameSpan
 from headwater.lineage.runs.jobs import job_key as shown_job
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_derivation import DerivedRun
@@ -87,7 +87,7 @@ class SqliteStore:
 
         Returns None if none of these runs has a nominal time.
         """
-        return self._nominal.of(run_key)
+        return self._nominal.time_us_of_run(run_key)
 
     def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
         return self._facts.deciding_facts([run_key]).get(run_key, ())
@@ -158,7 +158,7 @@ class SqliteStore:
             found.update((run, _StoredRun(*row)) for run, *row in self._sql.execute(query, some))
         return found
 
-    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[NameSpan]) -> Iterable[str]:
         """Return the keys of the runs that may use a name within its span of time.
 
         These are the runs in progress during the span, by jobs that use the name, and the declarations of these jobs.
@@ -183,7 +183,7 @@ class SqliteStore:
         """Add mentions of schemas under a name."""
         self._seen.add_mentions(name, uses)
 
-    def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
+    def mentions_newest_first(self, span: NameSpan) -> Iterator[SchemaMention]:
         """Return the mentions of schemas under the span's name within its time, newest first."""
         return self._seen.mentions_newest_first(span)
 
@@ -211,7 +211,7 @@ class SqliteStore:
 
     def _earlier_mentions(self, name: Name) -> Iterator[SchemaMention]:
         """Yield the schemas that runs of earlier batches mention under a name."""
-        for facts in self.all_facts(self.runs_using([Span(name)])).values():
+        for facts in self.all_facts(self.runs_using([NameSpan(name)])).values():
             for fact in facts:
                 yield from (seen for under, seen in schema_mentions(fact) if under == name)
 

@@ -120,7 +120,7 @@ class LogReader(Protocol):
         before: the sequence of a record that the log has, or recently had.
         """
 
-    def lost(self, after: int) -> int:
+    def lost_up_to(self, after: int) -> int:
         """Return the newest sequence if the log has lost all records after `after`, else 0.
 
         Some logs notice a loss only when the next record arrives. They always return 0.
@@ -132,7 +132,7 @@ class LogReader(Protocol):
     def head(self) -> int:
         """Return the oldest stored sequence number, or the next one if the log is empty."""
 
-    def at(self, sequence: int) -> LoggedRecord | None:
+    def record_at(self, sequence: int) -> LoggedRecord | None:
         """Return the record with this sequence.
 
         Returns None if the log no longer has the record, or cannot look it up quickly.
@@ -144,11 +144,11 @@ class LogReader(Protocol):
         Logs of services (Kafka, Event Hubs) have no count file, so their readers return 0.
         """
 
-    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
+    def missing_ranges(self, epoch_source: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
         """List the ranges (first, last) after `passed` that an epoch of the log acknowledged and no longer has.
 
-        life: the partition in that epoch. acknowledged: the newest acknowledged sequence that the lake knows. Readers
-        of services return an empty list, because they notice a loss when the next record arrives.
+        epoch_source: the partition in that epoch. acknowledged: the newest acknowledged sequence that the lake knows.
+        Readers of services return an empty list, because they notice a loss when the next record arrives.
         """
 
     def pending(self, passed: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from headwater.common.errors import LogUnavailable, WrongSetting
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log import claim_name
 from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.sized_claims import check_whole_body, new_sized_key, size_in_key
@@ -98,7 +98,9 @@ class BlobClaims:
         )
 
     def _unavailable_error(self, operation: str, error: Exception) -> LogUnavailable:
-        return LogUnavailable(f"Cannot {operation} a large body in {self._url}: {explain(error, 'claims_url')}")
+        return LogUnavailable(
+            f"Cannot {operation} a large body in {self._url}: {explain_storage_error(error, 'claims_url')}"
+        )
 
 
 def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:

@@ -70,7 +70,7 @@ class EventHubKind(LogKind):
         forget = partial(delete_old_claims, claims, settings.retain_hours)
         return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes, forget_claims=forget)
 
-    def readers(self, settings: EventHubSettings, folder: Path) -> Readers:
+    def reader_opener(self, settings: EventHubSettings, folder: Path) -> Readers:
         """Return the readers of the hub's partitions."""
         from headwater.intake.event_log.event_hub_reader import HubReaders
 

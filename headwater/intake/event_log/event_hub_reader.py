@@ -249,7 +249,7 @@ class HubReader:
             )
         return [record for record in found if record.sequence < before]
 
-    def lost(self, after: int) -> int:  # noqa: ARG002 - see the docstring
+    def lost_up_to(self, after: int) -> int:  # noqa: ARG002 - see the docstring
         """Return 0, because a loss becomes visible only when the next record arrives."""
         return 0
 
@@ -257,7 +257,7 @@ class HubReader:
         """Return the source of this partition in another epoch of the log."""
         return replace(self.source, epoch=epoch)
 
-    def at(self, sequence: int) -> None:
+    def record_at(self, sequence: int) -> None:
         """Return None.
 
         The caller compares this record to detect a restored log. A hub cannot be restored from a backup, and a
@@ -268,7 +268,7 @@ class HubReader:
         """Return 0, because only local logs have a count file."""
         return 0
 
-    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
+    def missing_ranges(self, epoch_source: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
         """Return an empty list, because a loss becomes visible only when the next record arrives."""
         return []
 

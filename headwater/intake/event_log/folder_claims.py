@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headwater.common.errors import GiveUp, LogUnavailable
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log import Claims, LogWriter, Record, RecordKind, claim_name
 from headwater.intake.event_log.segments import sync_folder
 
@@ -38,7 +38,9 @@ class FolderClaims:
         except OSError as error:
             with contextlib.suppress(LogUnavailable):  # an orphaned body is deleted at the next start
                 self.remove(key.encode())
-            raise LogUnavailable(f"Cannot store a large body in {self._folder}: {explain(error, 'data')}") from error
+            raise LogUnavailable(
+                f"Cannot store a large body in {self._folder}: {explain_storage_error(error, 'data')}"
+            ) from error
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
@@ -51,7 +53,9 @@ class FolderClaims:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and self._folder.is_dir():
                 raise GiveUp(f"The body of this event is missing in {self._folder}: {error}.") from error
-            raise LogUnavailable(f"Cannot read a large body in {self._folder}: {explain(error, 'data')}") from error
+            raise LogUnavailable(
+                f"Cannot read a large body in {self._folder}: {explain_storage_error(error, 'data')}"
+            ) from error
 
     def size(self, key: bytes) -> int:
         """Return the length of the body with this key (bytes); 0 if it is missing or unreadable."""
@@ -65,7 +69,9 @@ class FolderClaims:
         try:
             (self._folder / key.decode()).unlink(missing_ok=True)
         except OSError as error:
-            raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
+            raise LogUnavailable(
+                f"Cannot delete a large body in {self._folder}: {explain_storage_error(error, 'data')}"
+            ) from error
 
     def delete_older_than(self, hours: float) -> None:
         """Delete bodies by age. Used with logs that do not report which records their retention has deleted."""
@@ -80,7 +86,9 @@ class FolderClaims:
         try:
             return {path.name.encode() for path in self._folder.iterdir()}
         except OSError as error:
-            raise LogUnavailable(f"Cannot read the folder {self._folder}: {explain(error, 'data')}") from error
+            raise LogUnavailable(
+                f"Cannot read the folder {self._folder}: {explain_storage_error(error, 'data')}"
+            ) from error
 
 
 def delete_old_claims(claims: Claims, hours: float) -> None:

@@ -71,7 +71,7 @@ class KafkaKind(LogKind):
             forget_claims=partial(delete_old_claims, claims, settings.retain_hours),
         )
 
-    def readers(self, settings: KafkaSettings, folder: Path) -> Readers:
+    def reader_opener(self, settings: KafkaSettings, folder: Path) -> Readers:
         """Return the readers of the topic's partitions."""
         from headwater.intake.event_log.kafka_reader import KafkaReaders
 

@@ -20,7 +20,7 @@ MANY = 200
 Otherwise the 3 us per record would block other requests.
 """
 
-_LOOK_S = 1.0
+_PROBE_S = 1.0
 _POLL_S = 0.2
 _CLOSE_S = 3.0
 
@@ -106,7 +106,7 @@ class KafkaLog:
     def _check_capacity(self, size: int) -> None:
         if self._closing:
             raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
-        if self._faults.trouble:  # fail fast; `_look` notices the end of the fault
+        if self._faults.trouble:  # fail fast; `_probe_during_fault` notices the end of the fault
             raise LogUnavailable(self._faults.trouble)
         with self._lock:
             if self._in_flight and self._in_flight + size > self._limit:
@@ -141,7 +141,7 @@ class KafkaLog:
         while not self._closing:
             self._producer.poll(_POLL_S)
             self._answer_settled()
-            if self._faults.in_doubt.is_set() and time.monotonic() - looked > _LOOK_S / 2:
+            if self._faults.in_doubt.is_set() and time.monotonic() - looked > _PROBE_S / 2:
                 self._probe_during_fault()
                 looked = time.monotonic()
         self._producer.flush(_CLOSE_S)
@@ -155,7 +155,7 @@ class KafkaLog:
         Without this probe, a fault would not end while no request arrives.
         """
         try:
-            found = self._producer.list_topics(self._topic, timeout=_LOOK_S).topics[self._topic]
+            found = self._producer.list_topics(self._topic, timeout=_PROBE_S).topics[self._topic]
         except KafkaException as error:
             self._producer.poll(0)  # deliver the client's error callbacks
             self._faults.record_failure(error.args[0])

@@ -133,7 +133,7 @@ class KafkaReader:
         found = self.read(after, limit=min(limit, before - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
-    def lost(self, after: int) -> int:
+    def lost_up_to(self, after: int) -> int:
         """Return the newest sequence if retention has deleted all records after `after`, else 0."""
         low, high = self._first_and_end_offset()
         return high if low == high > after else 0
@@ -142,7 +142,7 @@ class KafkaReader:
         """Return the source of this partition in another epoch of the log."""
         return replace(self.source, epoch=epoch)
 
-    def at(self, sequence: int) -> LoggedRecord | None:
+    def record_at(self, sequence: int) -> LoggedRecord | None:
         """Return the record with this sequence; None if Kafka deleted the record, or used its offset internally."""
         with self._lock:
             found = self.read(sequence - 1, limit=1, max_bytes=1)
@@ -153,7 +153,7 @@ class KafkaReader:
         """Return 0, because only local logs have a count file."""
         return 0
 
-    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
+    def missing_ranges(self, epoch_source: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
         """Return an empty list, because a loss becomes visible only when the next record arrives."""
         return []
 

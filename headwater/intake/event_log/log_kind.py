@@ -68,14 +68,14 @@ class LogKind(Protocol):
         lake: the check that a local log belongs to the lake.
         """
 
-    def readers(self, settings: Any, folder: Path) -> Readers:
+    def reader_opener(self, settings: Any, folder: Path) -> Readers:
         """Return a function that opens the log for reading, with one reader per partition."""
 
-    def is_made(self, folder: Path) -> bool:
+    def log_exists(self, folder: Path) -> bool:
         """Whether the log exists. The writer creates a local log."""
         return True
 
-    def renew(self, settings: Any, folder: Path) -> None:
+    def begin_new_epoch(self, settings: Any, folder: Path) -> None:
         """Begin another epoch of a local log, and create the log if it is missing. Services manage their own epochs."""
         return
 

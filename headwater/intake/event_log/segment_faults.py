@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.common.errors import LogMissing, LogUnavailable
-from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain
+from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain_storage_error
 
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -44,7 +44,7 @@ def segment_error(path: Path, error: Exception) -> LogUnavailable:
         )
     if code in DAMAGED_IN_SQLITE and not isinstance(error, OSError):
         return damaged_error(path, str(error) or type(error).__name__)
-    return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
+    return LogUnavailable(f"Cannot use the log segment {path}: {explain_storage_error(error, 'data')}")
 
 
 def damaged_error(path: Path, problem: str) -> LogUnavailable:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.common.resources import close_on_error
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log.segment_faults import NO_HEADER, check_not_truncated, damaged_error, segment_errors
 
 FORMAT = 2
@@ -47,7 +47,7 @@ def segment_files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:  # `glob` would treat an unreadable folder as empty
-        raise LogUnavailable(f"Cannot read the log folder {folder}: {explain(error, 'data')}") from error
+        raise LogUnavailable(f"Cannot read the log folder {folder}: {explain_storage_error(error, 'data')}") from error
 
 
 def segment_path(folder: Path, header: SegmentHeader) -> Path:
@@ -218,7 +218,7 @@ def sync_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise LogUnavailable(f"Cannot open the log folder {folder}: {explain(error, 'data')}") from error
+        raise LogUnavailable(f"Cannot open the log folder {folder}: {explain_storage_error(error, 'data')}") from error
     try:
         os.fsync(descriptor)
     finally:

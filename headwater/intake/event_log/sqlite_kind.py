@@ -72,14 +72,14 @@ class SqliteKind(LogKind):
             on_remove=claims.remove, before_retention=leftovers.delete_unreferenced, on_commit=on_commit, lake=lake,
         )  # fmt: skip
 
-    def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
+    def reader_opener(self, settings: SqliteSettings, folder: Path) -> Readers:
         """Return the reader of the only partition."""
         from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
         readers = [SqliteLogReader(folder / "log")]
         return lambda: readers
 
-    def is_made(self, folder: Path) -> bool:
+    def log_exists(self, folder: Path) -> bool:
         """Whether `serve` has created the log. Returns True if the log is unreadable."""
         from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
@@ -89,7 +89,7 @@ class SqliteKind(LogKind):
             except LogUnavailable:
                 return True
 
-    def renew(self, settings: SqliteSettings, folder: Path) -> None:
+    def begin_new_epoch(self, settings: SqliteSettings, folder: Path) -> None:
         """Begin another epoch of the log. No process may have the log open."""
         from headwater.intake.event_log.acknowledged import AcknowledgedRecord, CountFile
         from headwater.intake.event_log.segment_writer import SegmentWriter

@@ -169,12 +169,12 @@ class SqliteLogReader:
         found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
-    def lost(self, after: int) -> int:
+    def lost_up_to(self, after: int) -> int:
         """Return the newest sequence if retention has deleted all records after `after`, else 0."""
         tail = self.tail()  # read first, so that records appended meanwhile do not count as lost
         return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
 
-    def at(self, sequence: int) -> LoggedRecord | None:
+    def record_at(self, sequence: int) -> LoggedRecord | None:
         """Return the record with this sequence, or None if the log does not have it."""
         return next(iter(self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1)), None)
 
@@ -183,12 +183,12 @@ class SqliteLogReader:
         count = read_count_file(self._folder)
         return count.sequence if count and count.epoch == self.source.epoch else 0
 
-    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
+    def missing_ranges(self, epoch_source: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
         """List the ranges (first, last) of sequences after `passed` that were acknowledged but are in no segment."""
         count = read_count_file(self._folder)  # read first, so that records appended meanwhile do not count as missing
-        if count and count.epoch == life.epoch:
+        if count and count.epoch == epoch_source.epoch:
             acknowledged = max(acknowledged, count.sequence)
-        is_there = bool(self._segments()) and self.source.epoch == life.epoch
+        is_there = bool(self._segments()) and self.source.epoch == epoch_source.epoch
         found, following = [], passed + 1
         for first, last in [*(self._stored_ranges(passed) if is_there else ()), (acknowledged + 1, 0)]:
             if first > following:

@@ -17,10 +17,10 @@ from headwater.events.event_files import (
     EventText,
     decode_event,
     events_of_document,
-    first_two_filled,
     has_an_event_per_line,
-    is_filled,
+    is_non_blank,
     lines_of,
+    lines_up_to_second_non_blank,
     read_whole_document,
 )
 from headwater.intake.files.capture_records import AVRO, read_capture_bodies
@@ -46,14 +46,14 @@ class FileEvent(NamedTuple):
     """One event of a file.
 
     text: the bytes of the event, empty if the event is too long to be read. line: number of the line at which the event
-    begins; in Capture files, number of the record. behind: the position after the event. whole: False for the
+    begins; in Capture files, number of the record. next_place: the position after the event. is_complete: False for the
     incomplete end of a file.
     """
 
     text: bytes
     line: int
-    behind: FilePlace
-    whole: bool = True
+    next_place: FilePlace
+    is_complete: bool = True
 
 
 class UnknownFileFormat(Exception):
@@ -93,7 +93,11 @@ def _detect_format(file: BinaryIO) -> str:
     if b"\0" in begin:
         raise UnknownFileFormat("it is not text, gzip or Avro")
     file.seek(0)
-    return "lines" if _has_events_per_line(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
+    return (
+        "lines"
+        if _has_events_per_line(list(filter(is_non_blank, lines_up_to_second_non_blank(lines_of(file)))))
+        else "document"
+    )
 
 
 def _has_events_per_line(head: list[EventText]) -> bool:
@@ -109,7 +113,7 @@ def _has_events_per_line(head: list[EventText]) -> bool:
 
 def _read_lines(file: BinaryIO, place: FilePlace) -> Iterator[FileEvent]:
     for each in lines_of(file, place.line, place.position):
-        if is_filled(each):
+        if is_non_blank(each):
             text = each.text or b""
             has_ended = each.text is None or text.endswith(b"\n")
             behind = each.line if has_ended else each.line - 1  # the rest of the line is read later, as this line
@@ -124,9 +128,9 @@ def _read_gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
 
 def _read_text_events(file: Bytes) -> Iterator[EventText]:
     lines = lines_of(file)
-    head = list(first_two_filled(lines))
-    if _has_events_per_line(list(filter(is_filled, head))):
-        yield from filter(is_filled, chain(head, lines))
+    head = list(lines_up_to_second_non_blank(lines))
+    if _has_events_per_line(list(filter(is_non_blank, head))):
+        yield from filter(is_non_blank, chain(head, lines))
     else:
         yield from _events_of_document(read_whole_document("It", head, file))
 
@@ -163,9 +167,9 @@ def _until_incomplete(pieces: Iterator[FileEvent], after: FilePlace) -> Iterator
     try:
         for piece in pieces:
             yield piece
-            after = piece.behind
+            after = piece.next_place
     except (EOFError, zlib.error, gzip.BadGzipFile, WrongSetting) as error:
-        yield FileEvent(str(error).encode(), after.line + 1, after, whole=False)
+        yield FileEvent(str(error).encode(), after.line + 1, after, is_complete=False)
 
 
 def _is_object(text: bytes) -> bool:

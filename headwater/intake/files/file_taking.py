@@ -302,7 +302,7 @@ class FileIngester:
             if rejected >= self._most_rejected:
                 self._stop_reading_file(reached, rejected)
                 return
-            if not piece.whole and not _is_no_longer_written(found):
+            if not piece.is_complete and not _is_no_longer_written(found):
                 self.done.count_incomplete_file(reached)
                 reached = replace(reached, torn=True)
                 break
@@ -382,8 +382,8 @@ class FileIngester:
 
 
 def _position_after(reached: FilePosition, piece: FileEvent) -> FilePosition:
-    tail = piece.text[-COMPARED:] if piece.behind.form == "lines" else b""
-    return replace(reached, place=piece.behind, tail=digest_of_bytes(tail), tail_bytes=len(tail))
+    tail = piece.text[-COMPARED:] if piece.next_place.form == "lines" else b""
+    return replace(reached, place=piece.next_place, tail=digest_of_bytes(tail), tail_bytes=len(tail))
 
 
 def _is_no_longer_written(found: FoundFile) -> bool:

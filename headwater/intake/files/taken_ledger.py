@@ -11,7 +11,12 @@ from urllib.parse import urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.resources import close_on_error
-from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain, is_transient, transient_faults_as_retry
+from headwater.common.storage_faults import (
+    DAMAGED_IN_SQLITE,
+    explain_storage_error,
+    is_transient,
+    transient_faults_as_retry,
+)
 from headwater.intake.files.file_forms import FilePlace
 
 FORMAT = 1
@@ -94,7 +99,9 @@ class IngestLedger:
                     f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
                 ) from error
             if is_transient(error):
-                raise Retry(f"Cannot store the ingest state in {path}: {explain(error, 'state')}") from error
+                raise Retry(
+                    f"Cannot store the ingest state in {path}: {explain_storage_error(error, 'state')}"
+                ) from error
             raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
 
     def find(self, store: str, identity: str) -> FilePosition | None:

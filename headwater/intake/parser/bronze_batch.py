@@ -26,7 +26,7 @@ from headwater.events.rows import (
     shape_row,
 )
 from headwater.intake.event_log import ClaimReader, LoggedRecord, RecordKind
-from headwater.intake.parser.run_scopes import NamespaceLookup, apply_key_scopes, find_no_runs
+from headwater.intake.parser.run_scopes import NamespaceLookup, apply_key_scopes, no_run_namespaces
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED, SHAPES, stored_key
 
 MAX_REJECTED_BODY = 1 << 20
@@ -82,7 +82,7 @@ class ParserContext:
     hashes: Container[bytes]
     decided: Container[int]
     sparse: bool = False
-    run_namespaces: NamespaceLookup = find_no_runs
+    run_namespaces: NamespaceLookup = no_run_namespaces
 
 
 def build_batch(
@@ -101,10 +101,10 @@ def build_batch(
     read = [body if isinstance(body, InvalidEvent) else each for body, each in zip(bodies, found, strict=True)]
     outcomes, batch.begun = apply_key_scopes(events, read, context.run_namespaces)
     for record, outcome in zip(events, outcomes, strict=True):
-        _add_outcome(batch, _position(source, record), record, context, outcome)
+        _add_outcome(batch, _position_of_record(source, record), record, context, outcome)
     for record in open_:
         if record.kind is RecordKind.REFUSAL:
-            batch.add(REFUSED.name, record.sequence, refused_row(_position(source, record), record.body))
+            batch.add(REFUSED.name, record.sequence, refused_row(_position_of_record(source, record), record.body))
     return batch
 
 
@@ -150,7 +150,7 @@ def build_rejection_batch(source: Source, record: LoggedRecord, watermark: int, 
     """
     batch = BronzeBatch(record.sequence, record.received_us)
     _add_gaps(batch, source, [record], watermark)
-    _add_rejection(batch, _position(source, record), record, error)
+    _add_rejection(batch, _position_of_record(source, record), record, error)
     return batch
 
 
@@ -243,5 +243,5 @@ def _read_body(record: LoggedRecord, claims: ClaimReader) -> bytes | InvalidEven
         return InvalidEvent("claim_missing", str(error), "Send the event again.")
 
 
-def _position(source: Source, record: LoggedRecord) -> Position:
+def _position_of_record(source: Source, record: LoggedRecord) -> Position:
     return Position(source, record.sequence, record.received_us)

@@ -36,7 +36,7 @@ def check_log_matches(readers: Sequence[LogReader], bronze: Bronze) -> None:
     for (source, watermark), tail in zip(passed.items(), tails, strict=True):
         check_epoch(properties, source, tail=tail, watermark=watermark)
     found = call_all_readers(
-        readers, lambda reader: reader.at(passed[reader.source]) if passed[reader.source] else None
+        readers, lambda reader: reader.record_at(passed[reader.source]) if passed[reader.source] else None
     )
     for (source, watermark), record in zip(passed.items(), found, strict=True):
         stored = bronze.stored_at(source, watermark) if record else None

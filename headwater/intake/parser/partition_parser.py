@@ -87,7 +87,7 @@ class PartitionParser:
                 f"The log {self._source.log!r} was replaced by another log. The parser opens it again."
             )
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
-        if not records and (lost := self._reader.lost(watermark)):
+        if not records and (lost := self._reader.lost_up_to(watermark)):
             return self._record_gap(watermark, lost)
         fitting = self._limit_batch_bytes(records)
         self.filled = len(fitting) == limit or len(fitting) < len(records) or _body_bytes(records) >= BATCH_BYTES

@@ -60,7 +60,7 @@ class Partition:
                 self.attempts.end_batch()
 
 
-class WaitingPartitions(Protocol):
+class PartitionTroubleRecorder(Protocol):
     """The interface that records for health checks which partitions wait, and why."""
 
     def record_trouble(self, error: Exception, partition: str = "") -> str:
@@ -73,7 +73,7 @@ class WaitingPartitions(Protocol):
 class Partitions:
     """The log partitions in a process of the Function App. Processes one delivery at a time."""
 
-    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, waiting: WaitingPartitions):
+    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, waiting: PartitionTroubleRecorder):
         """open_partition: opens the partition with a name.
 
         flush_s: minimum seconds between the starts of two commits, over all partitions of the process. waiting: records
@@ -118,10 +118,9 @@ class Partitions:
                 while self._waits_since(partition, older_than_s) and (more := partition.commit_next()):
                     taken += more
                 if taken:
-                    partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
-                self._trouble.record_recovery(
-                    name
-                )  # no record is overdue, whether this process or another committed it
+                    partition.reader.close()  # otherwise the hub would keep sending over the open link
+                # No record is overdue, whether this process or another committed it.
+                self._trouble.record_recovery(name)
             except (Retry, GiveUp) as error:
                 self._close_after_error(name, error)
         return taken

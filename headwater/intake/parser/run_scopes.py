@@ -24,7 +24,7 @@ namespace, without unknown runs.
 Outcome = Event | InvalidEvent
 
 
-def find_no_runs(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
+def no_run_namespaces(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
     """Return an empty mapping, for ingestion that checks only facets."""
     return {}
 

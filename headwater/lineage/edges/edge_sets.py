@@ -111,7 +111,7 @@ def _live_across_generations(candidates: Candidates[T]) -> set[tuple[JobOutput, 
     for job_output, own in candidates.items():
         if job_output.layer == ATTEMPTED:
             continue
-        whole = job_output._replace(output=job_output.output and job_output.output.plain)
+        whole = job_output._replace(output=job_output.output and job_output.output.without_generation)
         over_generations[whole] += own
         for candidate in own:
             job_outputs[whole, candidate.run_key].append(job_output)

@@ -179,7 +179,7 @@ def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> It
         place, step = (from_namespace, from_name), (output is None, row[13:17])
         source = forms[place] if place in forms else form(*place)
         transformation = transformations.get(step) or transformations.setdefault(
-            step, _transformation(*row[13:17], dataset_wide=output is None)
+            step, _transformation_of_row(*row[13:17], dataset_wide=output is None)
         )
         stated = _has_transformation(*row[13:17])
         if target_job is not None:
@@ -192,10 +192,10 @@ def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> It
 
 def _job_name(namespace: str | None, name: str | None) -> Name:
     """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives no name."""
-    return Name(namespace or "", name).cut if name else OWN_JOB
+    return Name(namespace or "", name).shortened if name else OWN_JOB
 
 
-def _transformation(
+def _transformation_of_row(
     kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool
 ) -> Transformation:
     """Return the transformation of a row.

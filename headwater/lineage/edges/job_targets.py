@@ -32,7 +32,7 @@ class JobTargets:
         ]
         self.lines = [(line, at) for line, at in every if line.target_job]
         self._datasets_by_mention = {
-            (line.source, at): rules.naming.input(run.mention_source, line.source, at)
+            (line.source, at): rules.naming.resolve_input(run.mention_source, line.source, at)
             for line, at in self.lines
             if line.source
         }

@@ -34,8 +34,8 @@ class Nesting:
 
     def __init__(self, graph: Graph, columns_of: ColumnsOf, nesting_datasets: Iterable[int]):
         """nesting_datasets: the numbers of the datasets with nested columns in their column lists."""
-        graph.nested.update(nesting_datasets)
-        self.nested_datasets = graph.nested
+        graph.datasets_with_nesting.update(nesting_datasets)
+        self.nested_datasets = graph.datasets_with_nesting
         self._graph = graph
         self.columns_of = columns_of
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}
@@ -53,7 +53,7 @@ class Nesting:
         if key is None or "." not in key:
             return
         for parent in self.struct_keys_around(dataset, key):
-            found = self._graph.node(dataset, parent)
+            found = self._graph.find_node(dataset, parent)
             if found is not None:
                 yield found, key[len(parent) + 1 :]
 
@@ -137,7 +137,7 @@ class Nesting:
         """Return the nodes of some columns and of all columns that are nested in these columns."""
         return nodes | {each for node in nodes for each in self.nested_nodes(node).values()}
 
-    def counterparts_at_location(self, node: int, dataset: int) -> Iterator[StepTarget]:
+    def counterparts_after_move(self, node: int, dataset: int) -> Iterator[StepTarget]:
         """Yield the columns at another location of a moved name that may have the values of a column (rule 10.11).
 
         node: the node of the column. dataset: the number of the dataset at the other location.
@@ -156,7 +156,7 @@ class Nesting:
         own, key = self._graph.columns[node]
         nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
         keys = [self.columns_of(dataset).key(key or "")]
-        if not self.columns_of(dataset).has_same_exact_names(here):
+        if not self.columns_of(dataset).has_same_spelling_rules(here):
             spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
             keys += sorted(each for each in spelt if here.key(each) == key)
         same = [
@@ -177,7 +177,7 @@ class Nesting:
             yield from (StepTarget(self._graph.get_or_add_node(dataset, each), CERTAIN) for each in outer[-1:])
 
     def _is_existing_column(self, dataset: int, key: str) -> bool:
-        node = self._graph.node(dataset, key)
+        node = self._graph.find_node(dataset, key)
         return key in self.columns_of(dataset).by_key or (node is not None and self._key_in_lineage(node) is not None)
 
     def _nested_keys(self, dataset: int) -> Mapping[str, Mapping[str, str]]:

@@ -71,7 +71,7 @@ def derive_lineage_of_output(
     sent_edges = tuple(_derive_edges(run, output, lines, rules, context.doubtful_sources))
     edges = tuple(dict.fromkeys(sent_edges)) if len(sent_edges) > 1 else sent_edges
     named = dict.fromkeys(edge.source for edge in edges)
-    source_context, source_of = run.mention_source, rules.naming.input
+    source_context, source_of = run.mention_source, rules.naming.resolve_input
     without_column = ((line.source, at) for line, at in lines if line.source and line.source_column is None)
     whole = {source if at is None else source_of(source_context, source, at): None for source, at in without_column}
     if lines or output in run.inputs:
@@ -271,7 +271,7 @@ def _derive_edges(
             keys = sources.get((id(name), time_us))  # by id, because hashing long names dominates the cost
             if keys is None:
                 keys = sources[id(name), time_us] = ColumnKeyCache(
-                    name if time_us is None else rules.naming.input(source_context, name, time_us), rules
+                    name if time_us is None else rules.naming.resolve_input(source_context, name, time_us), rules
                 )
             yield Edge(
                 keys.dataset,

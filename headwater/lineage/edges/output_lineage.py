@@ -207,8 +207,12 @@ def inputs_other_than_output(lineage: OutputLineage) -> Iterable[Name]:
 
     The result is empty for a MERGE of a table into itself, a run without output, and a run that did not complete.
     """
-    own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
-    return (name for name in (*lineage.source_datasets, *lineage.other_inputs) if own is not None and name.plain != own)
+    own = lineage.output.without_generation if lineage.output is not None and not lineage.attempt_state else None
+    return (
+        name
+        for name in (*lineage.source_datasets, *lineage.other_inputs)
+        if own is not None and name.without_generation != own
+    )
 
 
 EdgeOrigin = Literal["observed", "declared", "inferred"]

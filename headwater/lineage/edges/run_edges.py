@@ -65,7 +65,7 @@ def _as_attempt(run: Run, lineage: OutputLineage, entry_lines: Container[Name], 
     lines = [
         (line, at) for content, at in (*written.replaced_lineage, *ignored) for line in rules.contents.lineage(content)
     ]
-    sources = {rules.naming.input(run.mention_source, line.source, at) for line, at in lines if line.source}
+    sources = {rules.naming.resolve_input(run.mention_source, line.source, at) for line, at in lines if line.source}
     more = tuple(sorted(sources.difference(lineage.read_datasets)))
     has_conflicts = written.has_conflicts or bool(ignored) or run.has_scripts
     others = (*lineage.other_inputs, *more)
@@ -160,7 +160,7 @@ def _all_source_datasets(
         doubtful = resolved[output].doubtful_sources if output in resolved else frozenset()
         for line, at in own:
             if line.source and (id(line.source), at) not in found and (at is None or line.source not in doubtful):
-                source = line.source if at is None else rules.naming.input(run.mention_source, line.source, at)
+                source = line.source if at is None else rules.naming.resolve_input(run.mention_source, line.source, at)
                 found[id(line.source), at] = source
     more = set(found.values()) - {*run_inputs}
     return tuple(sorted({*run_inputs, *more})) if more else run_inputs
@@ -215,7 +215,7 @@ def _add_column_mentions(
         if line.output_column is not None:
             found.setdefault(output, set()).add(targets[line.output_column])
         if line.source and line.source_column is not None:
-            source = rules.naming.input(source_context, line.source, at or 0)
+            source = rules.naming.resolve_input(source_context, line.source, at or 0)
             found.setdefault(source, set()).add(rules.column_key(source, line.source_column))
     if not found:
         return lineage
@@ -259,7 +259,7 @@ def _add_run_wide_values(
         replace(
             _add_all_sources(each, every_input, every_job),
             opaque_inputs=hidden
-            if _has_only_uncovered_inputs(each, covered, uncovered)
+            if _opaque_inputs_equal_uncovered(each, covered, uncovered)
             else _opaque_inputs(run, each, covered, hidden),
             has_transformations=shows,
         )
@@ -296,7 +296,7 @@ def _add_all_sources(lineage: OutputLineage, every_input: Sequence[Name], every_
     return replace(lineage, other_inputs=others, source_jobs=every_job)
 
 
-def _has_only_uncovered_inputs(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
+def _opaque_inputs_equal_uncovered(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
     """Tell whether the opaque inputs of an output are exactly the uncovered inputs of the run.
 
     If so, thousands of outputs can share one tuple.
@@ -335,7 +335,7 @@ def _entry_lines(run: Run, rules: EdgeRules) -> dict[Name, list[TimedLine]]:
     for content_hash, time_us in run.declared_facets:
         for line in rules.contents.lineage(content_hash):
             if line.target:
-                target = rules.naming.output(run.mention_source, line.target, time_us)
+                target = rules.naming.resolve_output(run.mention_source, line.target, time_us)
                 found.setdefault(target, []).append((line, time_us))
     for name, content_hash, time_us in own:
         found.setdefault(name, []).extend((line, time_us) for line in rules.contents.lineage(content_hash))

@@ -26,12 +26,14 @@ class RunSql:
     @cached_property
     def listed_datasets(self) -> Set[Name]:
         """The datasets that the run lists as inputs or outputs, without generations."""
-        return {name.plain for name in (*self._run.inputs, *self._run.outputs)}
+        return {name.without_generation for name in (*self._run.inputs, *self._run.outputs)}
 
     @cached_property
     def has_other_inputs(self) -> bool:
         """Whether the run lists an input that is not one of its outputs."""
-        return not {name.plain for name in self._run.inputs} <= {name.plain for name in self._run.outputs}
+        return not {name.without_generation for name in self._run.inputs} <= {
+            name.without_generation for name in self._run.outputs
+        }
 
     @cached_property
     def inferred_by_output(self) -> Mapping[Name, InferredLineage]:
@@ -117,9 +119,9 @@ def resolve_unlisted_names(
     sent_lines: the lines in `columnLineage` of the output.
     """
     sources = {id(line.source): (line.source, at) for line, at in sent_lines if line.source}
-    datasets = {name: rules.naming.input(run.mention_source, name, at or 0) for name, at in sources.values()}
+    datasets = {name: rules.naming.resolve_input(run.mention_source, name, at or 0) for name, at in sources.values()}
     new = [name for name, dataset in datasets.items() if dataset not in run.inputs and dataset not in run.outputs]
-    names = [name for name in new if datasets[name].plain not in sql.listed_datasets]
+    names = [name for name in new if datasets[name].without_generation not in sql.listed_datasets]
     if not names:
         return ResolvedLines(sent_lines)
     lacks_transformations = not any(line.has_transformation for line, _ in sent_lines if line.source_column is not None)

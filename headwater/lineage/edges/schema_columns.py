@@ -35,7 +35,7 @@ class Columns:
         """Return the key that all spellings of a column share (`column_key`)."""
         return column_key(column, self._exact_names)
 
-    def has_same_exact_names(self, other: "Columns") -> bool:
+    def has_same_spelling_rules(self, other: "Columns") -> bool:
         """Tell whether this dataset and `other` have the same columns that differ only in case, and the same maps.
 
         If so, a column has the same key in both datasets.

@@ -18,7 +18,7 @@ from headwater.lineage.edges.write_kinds import (
     write_kind,
 )
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US, Span
+from headwater.lineage.names.generations import MAX_TIME_US, NameSpan
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.run_facts import DELETED, DatasetUse, EventContent, RunFacts
@@ -109,8 +109,8 @@ class SchemaMention(NamedTuple):
 
     def described_dataset(self, name: Name, naming: NameResolver) -> Name:
         """Return the dataset that the list describes. name: the name of the dataset in the event, as sent."""
-        return naming.generations.meaning(
-            naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE_CHANGE)
+        return naming.generations.generation_at(
+            naming.location_at(name, self.time_us), self.time_us - (self.place >= _BEFORE_CHANGE)
         )
 
 
@@ -120,7 +120,7 @@ class SchemaMentionStore(Protocol):
     def add_mentions(self, name: Name, mentions: Sequence[SchemaMention]) -> None:
         """Store mentions under a name. Mentions that are already stored have no effect."""
 
-    def mentions_newest_first(self, span: Span) -> Iterable[SchemaMention]:
+    def mentions_newest_first(self, span: NameSpan) -> Iterable[SchemaMention]:
         """Return the mentions under a name in a time span, the newest first.
 
         If consecutive mentions have the same list and authority, implementations may return only the first and last.
@@ -286,8 +286,8 @@ class SchemaHistory:
         names: the names, as sent, under which events mention parts.
         """
         datasets = self.datasets_at_all_locations(names)
-        locations = {each.plain for each in datasets}
-        found = {dataset for dataset in self._lists if dataset.plain in locations}
+        locations = {each.without_generation for each in datasets}
+        found = {dataset for dataset in self._lists if dataset.without_generation in locations}
         for dataset in found:
             self.columns(dataset)
             del self._lists[dataset]
@@ -295,9 +295,9 @@ class SchemaHistory:
 
     def datasets_at_all_locations(self, names: Iterable[Name]) -> set[Name]:
         """Return the datasets that some names have meant, and those at the other locations of their names."""
-        meant = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
+        meant = {dataset for name in names for dataset in self._naming.datasets_in(NameSpan(name))}
         every = self._naming.names_at_all_locations(meant)
-        return meant | {dataset for name in every for dataset in self._naming.datasets_in(Span(name))}
+        return meant | {dataset for name in every for dataset in self._naming.datasets_in(NameSpan(name))}
 
     def newest_schema_hash(self, dataset: Name) -> str | None:
         """Return the hash of the present columns of a dataset; None if no event lists columns."""
@@ -316,7 +316,7 @@ class SchemaHistory:
             return self._joined_hash(known.with_first_list(self._first_mention(dataset, time_us)))
         return self._joined_hash(self._read_lists(dataset, time_us))
 
-    def changed_spans(self, name: Name, new_mentions: Sequence[SchemaMention]) -> Iterator[Span]:
+    def changed_spans(self, name: Name, new_mentions: Sequence[SchemaMention]) -> Iterator[NameSpan]:
         """Yield the datasets and time spans for which new mentions change the result of `schema_hash_at`.
 
         name: the name of a dataset as sent. new_mentions: mentions under this name that are not stored yet.
@@ -330,13 +330,13 @@ class SchemaHistory:
                     for schema in (seen.schema, before)
                 )
                 if not own <= known or not seen.credible:
-                    yield Span(dataset)  # a list with new columns also counts for earlier times
+                    yield NameSpan(dataset)  # a list with new columns also counts for earlier times
                 elif before and split_schema_hash(before)[0] != seen.schema and self._may_be_first_list(dataset, seen):
                     first = self._first_mention(dataset, seen.time_us)
                     is_earliest = first is not None and first.time_us > seen.time_us
-                    yield Span(dataset) if is_earliest else Span(dataset, seen.time_us)
+                    yield NameSpan(dataset) if is_earliest else NameSpan(dataset, seen.time_us)
                 elif seen.authority > ADDED_COLUMNS and own != known:
-                    yield Span(dataset, seen.time_us)
+                    yield NameSpan(dataset, seen.time_us)
 
     def _may_be_first_list(self, dataset: Name, mention: SchemaMention) -> bool:
         """Tell whether a mention may become the first list of a dataset.
@@ -360,7 +360,7 @@ class SchemaHistory:
         changed = set()
         for dataset in datasets:
             before, now = self._columns.get(dataset), self._read_columns(dataset)
-            if before is None or not now.has_same_exact_names(before):
+            if before is None or not now.has_same_spelling_rules(before):
                 changed.add(dataset)
         return changed
 
@@ -407,10 +407,12 @@ class SchemaHistory:
 
         The end of each time span is included, because an event with a DROP or RENAME describes the dataset before it.
         """
-        for span in self._naming.uses(dataset):
-            yield self._mentions_of_dataset(Span(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset)
+        for span in self._naming.mention_spans(dataset):
+            yield self._mentions_of_dataset(
+                NameSpan(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset
+            )
 
-    def _mentions_of_dataset(self, span: Span, dataset: Name) -> Iterator[SchemaMention]:
+    def _mentions_of_dataset(self, span: NameSpan, dataset: Name) -> Iterator[SchemaMention]:
         mentions = self._stored_mentions.mentions_newest_first(span)
         return (seen for seen in mentions if seen.described_dataset(span.name, self._naming) == dataset)
 

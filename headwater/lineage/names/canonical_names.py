@@ -9,11 +9,11 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 
-from headwater.lineage.names.dataset_name import LONGEST, Name, Step
+from headwater.lineage.names.dataset_name import MAX_LENGTH, Name, Step
 from headwater.lineage.names.job_names import JobRules
 from headwater.lineage.names.metadata_table import Links, MetadataRow, OneLake, check_row, link_source, rows_of_kind
 from headwater.lineage.names.operations import OPERATIONS
-from headwater.lineage.names.patterns import Pattern, first_fit
+from headwater.lineage.names.patterns import Pattern, first_match
 from headwater.lineage.names.rule_parser import STAGES, NameFile, NameRule, read_name_rules
 from headwater.lineage.rules.rule_code import rule_code_hash
 from headwater.lineage.runs.bounded_cache import BoundedCache
@@ -37,11 +37,11 @@ class EventRules:
         self._canonical = canonical
         self._cache: BoundedCache[tuple[Name, str, str], Name] = BoundedCache()
 
-    def concern(self, name: Name) -> bool:
+    def may_apply(self, name: Name) -> bool:
         """Return whether at least one rule fits a canonical name if conditions on the event are ignored."""
         return any(_rule_fits(rule, name) for rule in self.rules)
 
-    def form(self, name: Name, producer: str, job_namespace: str) -> Name:
+    def event_form(self, name: Name, producer: str, job_namespace: str) -> Name:
         """Return the name that replaces a canonical name in an event, or the same name if no rule applies.
 
         job_namespace: the namespace of the event's job.
@@ -67,8 +67,8 @@ class EventRules:
 
     def _apply(self, name: Name, producer: str, job_namespace: str) -> tuple[NameRule | None, Name]:
         for rule in self.rules:
-            values = rule.fit(name.namespace)
-            of_event = None if values is None else rule.fit_event(producer, job_namespace)
+            values = rule.match_namespace(name.namespace)
+            of_event = None if values is None else rule.match_event(producer, job_namespace)
             if values is None or of_event is None:
                 continue
             after = rule.apply(name, {**values, **of_event}, OPERATIONS)
@@ -78,14 +78,16 @@ class EventRules:
 
 
 def _rule_fits(rule: NameRule, name: Name) -> bool:
-    return rule.fit(name.namespace) is not None and (rule.name is None or rule.name.take(name.name) is not None)
+    return rule.match_namespace(name.namespace) is not None and (
+        rule.name is None or rule.name.match(name.name) is not None
+    )
 
 
 _MAX_ROUNDS = 8
 _STILL_CHANGES = f"the rules still change the name after {_MAX_ROUNDS} rounds, so it stays as sent"
 _MAX_CACHED_LENGTH = 1000
 _FITTING_RULES_WEIGHT = 20
-_TOO_LONG = f"names of more than {LONGEST} characters are shortened in the middle"
+_TOO_LONG = f"names of more than {MAX_LENGTH} characters are shortened in the middle"
 
 
 _CandidateRules = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
@@ -125,19 +127,19 @@ class NameRules:
         rows = self._sources[1]
         own = [read_name_rules(text, file) for file, text in self._sources[0]]
         rules = [rule for file in (*own, _shipped_rules()) for rule in file.rules]
-        of_name = [rule for rule in rules if not rule.asks_event]
+        of_name = [rule for rule in rules if not rule.has_event_conditions]
         self._stages = tuple(tuple(rule for rule in of_name if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, _CandidateRules] = {}
         self._by_namespace: BoundedCache[str, _FittingRules] = BoundedCache()
         self._cache: BoundedCache[tuple[str, str], Name] = BoundedCache()
         self._operations = dict(OPERATIONS)
-        self.of_events = EventRules((rule for rule in rules if rule.asks_event), self.canonical)
+        self.of_events = EventRules((rule for rule in rules if rule.has_event_conditions), self.canonical)
         self._load_metadata(rows)
-        self.aliases = _aliases(own, rows, self.canonical)
+        self.aliases = _canonical_by_alias(own, rows, self.canonical)
         self.jobs = JobRules(self._sources[2], self.canonical)
         self._complete_list_producers = tuple(producer for file in own for producer in file.complete_lists)
         self._hash_inputs: tuple[object, ...] = (
-            rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules,
+            rules, [row.contents() for row in rows], sorted(self.aliases.items()), self.jobs.rules,
             self._complete_list_producers,
             *([sorted(self.jobs.renamed.items())] if self.jobs.renamed else []),
         )  # fmt: skip
@@ -145,14 +147,14 @@ class NameRules:
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules: a hash of rules, metadata table and the code that derives rows from events."""
-        return _hash(rule_code_hash(), *self._hash_inputs)
+        return _hash_parts(rule_code_hash(), *self._hash_inputs)
 
     def canonical(self, namespace: str, name: str) -> Name:
         """Return the canonical name for a namespace and name as sent. Accepts every text and never raises."""
         found = self._cache.get((namespace, name))
         return found if found is not None else self._derive_and_cache(namespace, name)
 
-    def in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
+    def canonical_in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
         """Return a function that maps (namespace, name) as sent in one event to the canonical name.
 
         The function also applies the rules that have conditions on the event (rule 2.1).
@@ -160,9 +162,11 @@ class NameRules:
         """
         if not self.of_events.rules:
             return self.canonical
-        return lambda namespace, name: self.of_events.form(self.canonical(namespace, name), producer, job_namespace)
+        return lambda namespace, name: self.of_events.event_form(
+            self.canonical(namespace, name), producer, job_namespace
+        )
 
-    def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
+    def canonical_job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
         """Return the canonical name of a job; outputs: the outputs, as sent, of the event that names the job."""
         return self.jobs.canonical(job, outputs)
 
@@ -192,7 +196,7 @@ class NameRules:
         return found
 
     def _apply_rules(self, sent: Name) -> tuple[Name, list[Step]]:
-        name = sent.cut
+        name = sent.shortened
         steps = [Step("too-long", _TOO_LONG, sent, name)] if name is not sent else []
         sent = name
         last = len(STAGES) - 1
@@ -245,7 +249,7 @@ class NameRules:
                 tuple(
                     (rule, patterns)
                     for rule in rules
-                    if rule.do not in idle and (patterns := rule.patterns_of(scheme)) is not None
+                    if rule.do not in idle and (patterns := rule.patterns_for_scheme(scheme)) is not None
                 )
                 for rules in self._stages
             )
@@ -258,10 +262,10 @@ class NameRules:
             check_row(row)
         lake = OneLake(rows)
         self.onelake_names = lake.display_names
-        self._operations |= {"onelake": lake.by_id, "warehouse": lake.by_endpoint, "link": _keep_name}
+        self._operations |= {"onelake": lake.with_ids, "warehouse": lake.table_folder, "link": _keep_name}
         links = Links(rows, self.canonical)
         if links:
-            self._operations["link"] = links.follow
+            self._operations["link"] = links.resolve
         self._cache.clear()  # the cached names were derived without the links
         self._by_scheme.clear()
         self._by_namespace.clear()
@@ -271,7 +275,7 @@ class NameRules:
 
     def _check_link_cycle(self, row: MetadataRow) -> None:
         if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
-            raise row.wrong(f"the {row.kind} leads back to itself", "use a target outside of its source")
+            raise row.error(f"the {row.kind} leads back to itself", "use a target outside of its source")
 
 
 @cache
@@ -290,9 +294,9 @@ def _shipped_rules() -> NameFile:
 def _fitting_rules(rules: Iterable[tuple[NameRule, tuple[Pattern, ...]]], namespace: str) -> tuple[_FittingRule, ...]:
     fitting = []
     for rule, patterns in rules:
-        found = first_fit(patterns, namespace) if patterns else None
+        found = first_match(patterns, namespace) if patterns else None
         if found is not None or not patterns:
-            fitting.append((rule, rule.name.needs if rule.name else "", found.groupdict() if found else {}))
+            fitting.append((rule, rule.name.required_text if rule.name else "", found.groupdict() if found else {}))
     return tuple(fitting)
 
 
@@ -300,7 +304,7 @@ def _keep_name(name: Name) -> Name:
     return name
 
 
-def _aliases(
+def _canonical_by_alias(
     own: Iterable[NameFile], rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]
 ) -> dict[str, Name]:
     """Map each casefolded business name to the canonical name of its dataset.
@@ -312,5 +316,5 @@ def _aliases(
     return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}
 
 
-def _hash(*parts: object) -> str:
+def _hash_parts(*parts: object) -> str:
     return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from headwater.lineage.names.dataset_name import Name
 
-NAMESPACES = 2048
+CACHED_NAMESPACES = 2048
 """The maximum number of namespaces in each cache. Each namespace has at most 4,096 characters."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
@@ -29,7 +29,7 @@ _ENDPOINTS = re.compile(r"((?:clickhouse|ch)://)((?:\([a-z]++://[^()/]*+\),?)++)
 _IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECASE)
 
 
-@lru_cache(NAMESPACES)
+@lru_cache(CACHED_NAMESPACES)
 def uri_parts(namespace: str) -> tuple[str, str, str] | None:
     """Split a namespace into (scheme with `://`, authority, rest); return None if the namespace is not a URI."""
     found = _URI.fullmatch(namespace)
@@ -59,7 +59,7 @@ def sql_server_address(name: Name) -> Name:
     if found is None or not found[2]:
         return name
     scheme, _, server = found[1].partition("://")
-    options = {key: value.removeprefix("{").removesuffix("}") for key, value in options_of(found[2]).items() if key}
+    options = {key: value.removeprefix("{").removesuffix("}") for key, value in parse_options(found[2]).items() if key}
     server = server or next((options[key] for key in _SERVER if options.get(key)), "")
     port = next((options[key] for key in _PORT if options.get(key, "").isdecimal()), "")
     if port and ":" not in server:
@@ -120,12 +120,12 @@ def first_host(name: Name) -> Name:
     return Name(f"{scheme}{authority.partition(',')[0]}{rest}", name.name)
 
 
-def first_of(marks: str, text: str) -> int:
+def first_index(marks: str, text: str) -> int:
     """Return the index of the first occurrence of any mark in a text, or the length of the text."""
     return min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
 
 
-def options_of(text: str) -> dict[str, str]:
+def parse_options(text: str) -> dict[str, str]:
     """Map the option names in the options of an address, in lower case, to their values.
 
     text: the part of the address with the options, separated by `;`, `?` or `&`.

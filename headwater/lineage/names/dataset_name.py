@@ -4,7 +4,7 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-LONGEST = 4096
+MAX_LENGTH = 4096
 """The maximum length of a namespace or name in characters. Longer names are shortened (rule 2.2), except in bronze."""
 
 _HEAD, _TAIL = 2000, 1000
@@ -25,7 +25,7 @@ class Name(NamedTuple):
     generation: str = ""
 
     @property
-    def plain(self) -> "Name":
+    def without_generation(self) -> "Name":
         """The name without a generation."""
         return Name(self.namespace, self.name) if self.generation else self
 
@@ -35,14 +35,14 @@ class Name(NamedTuple):
         return self.namespace, self.name
 
     @property
-    def cut(self) -> "Name":
+    def shortened(self) -> "Name":
         """The name, shortened in the middle if it is too long (rule 2.2). Different names stay different."""
-        if len(self.namespace) <= LONGEST and len(self.name) <= LONGEST:
+        if len(self.namespace) <= MAX_LENGTH and len(self.name) <= MAX_LENGTH:
             return self
         return Name(_shorten(self.namespace), _shorten(self.name), self.generation)
 
     @property
-    def shown(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str]:
         """The JSON object that represents the name in answers, without the generation."""
         return {"namespace": self.namespace, "name": self.name}
 
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 def _shorten(text: str) -> str:
     """Replace the middle of a text that is too long with a note of its length and hash, which all answers show."""
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_LENGTH:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"{text[:_HEAD]}…[cut: {len(text)} characters, sha256 {digest}]…{text[-_TAIL:]}"

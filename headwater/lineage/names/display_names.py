@@ -28,13 +28,13 @@ Parts = tuple[str, ...]
 class NameMatches(NamedTuple):
     """The datasets with a name that ends with a text.
 
-    own: datasets with a canonical name that ends with the text.
-    aliases: datasets with another name that ends with the text.
+    by_canonical_name: datasets with a canonical name that ends with the text.
+    by_alias: datasets with another name that ends with the text.
     ignoring_case: datasets with any name that ends with the text only if case is ignored.
     """
 
-    own: set[Name]
-    aliases: set[Name]
+    by_canonical_name: set[Name]
+    by_alias: set[Name]
     ignoring_case: set[Name]
 
 
@@ -79,7 +79,7 @@ class DisplayNames:
             if self._dataset_by_form.setdefault(form, dataset) != dataset:
                 self._dataset_by_form[form] = None
 
-    def of(self, dataset: Name) -> str:
+    def display_name(self, dataset: Name) -> str:
         """Return the display name of a dataset."""
         found = self._cache.get(dataset)
         if found is None:
@@ -91,15 +91,15 @@ class DisplayNames:
         forms = chain.from_iterable(_display_forms(name, self._labels) for name in (unity, dataset) if name)
         return next((form for form in forms if self._is_unique(form, dataset)), _full_name(dataset))
 
-    def shown(self, dataset: Name) -> str:
+    def name_in_messages(self, dataset: Name) -> str:
         """Return the name of a dataset for messages, which is the canonical name for most datasets.
 
         Datasets with a name in Unity Catalog, or with known OneLake ids in their name, have their display name instead.
         """
         own = dataset in self._unity_names or _with_labels(dataset, self._labels) != dataset
-        return self.of(dataset) if own else _full_name(dataset)
+        return self.display_name(dataset) if own else _full_name(dataset)
 
-    def called(self, text: str) -> Name | None:
+    def find_by_form(self, text: str) -> Name | None:
         """Return the dataset with a display form or canonical name equal to a text; None for no or several datasets."""
         found = self._dataset_by_form.get(text)
         return found if found is not None or text in self._dataset_by_form else self._find_by_canonical_name(text)
@@ -114,7 +114,7 @@ class DisplayNames:
         found = {self._dataset_by_name[name] for name in names if name in self._dataset_by_name}
         return found.pop() if len(found) == 1 else None
 
-    def ending(self, text: str, namespaces: Set[str] = frozenset()) -> NameMatches:
+    def find_by_suffix(self, text: str, namespaces: Set[str] = frozenset()) -> NameMatches:
         """Return the datasets with a name that ends with a text.
 
         The parts of the text are separated by `.` or `/` and may be quoted.
@@ -129,20 +129,20 @@ class DisplayNames:
                     continue
                 ends = [known[-len(parts) :] for known in self._name_parts(name)]
                 if parts in ends:
-                    (found.own if name == dataset else found.aliases).add(dataset)
+                    (found.by_canonical_name if name == dataset else found.by_alias).add(dataset)
                 elif folded in map(_casefold_parts, ends):
                     found.ignoring_case.add(dataset)
             if any(found):
                 break
         return found
 
-    def labelled(self) -> Iterator[tuple[str, Name]]:
+    def with_special_display_names(self) -> Iterator[tuple[str, Name]]:
         """Yield (display name, dataset) for each dataset in OneLake or with a name in Unity Catalog.
 
         The display names of these datasets differ from their canonical names. Error messages suggest these names, and
         the search includes them.
         """
-        return ((self.of(name), name) for name in self._datasets_with_special_names())
+        return ((self.display_name(name), name) for name in self._datasets_with_special_names())
 
     def _datasets_with_special_names(self) -> Iterator[Name]:
         for name, dataset in self._dataset_by_name.items():

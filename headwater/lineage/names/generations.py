@@ -16,23 +16,23 @@ MAX_TIME_US = 1 << 62
 """A time after all events, in microseconds."""
 
 
-class Change(NamedTuple):
+class DatasetChange(NamedTuple):
     """A drop or a rename of the dataset at `location`.
 
-    to: the new location after a rename; None for a drop.
+    new_location: the new location after a rename; None for a drop.
     """
 
     time_us: int
     location: Name
-    to: Name | None
+    new_location: Name | None
 
     @property
-    def ended(self) -> Name:
+    def ended_location(self) -> Name:
         """The location at which a generation ends: the dropped location, or the location to which a rename leads."""
-        return self.to or self.location
+        return self.new_location or self.location
 
 
-class Span(NamedTuple):
+class NameSpan(NamedTuple):
     """A name and a time span from `since_us` up to, but not including, `until_us`; stands for the mentions in it."""
 
     name: Name
@@ -40,12 +40,12 @@ class Span(NamedTuple):
     until_us: int = MAX_TIME_US
 
 
-def joined(spans: Iterable[Span]) -> set[Span]:
+def merge_spans(spans: Iterable[NameSpan]) -> set[NameSpan]:
     """Merge the overlapping and adjacent spans of each name.
 
     A batch with a year of nightly runs has many such spans.
     """
-    found: list[Span] = []
+    found: list[NameSpan] = []
     for span in sorted(spans):
         last = found[-1] if found else None
         if last and last.name == span.name and span.since_us <= last.until_us:
@@ -66,8 +66,8 @@ class DatasetHistory:
         self._renames_to: dict[Name, list[tuple[int, Name]]] = {}
         self._ends: dict[Name, list[tuple[int, str]]] = {}
         self._writes: dict[Name, list[tuple[int, str]]] = {}
-        self._changes_by_run: dict[str, frozenset[Change]] = {}
-        self._changes_by_end: dict[tuple[str, Name], set[Change]] = {}
+        self._changes_by_run: dict[str, frozenset[DatasetChange]] = {}
+        self._changes_by_end: dict[tuple[str, Name], set[DatasetChange]] = {}
         self._writes_by_run: dict[str, frozenset[tuple[int, Name]]] = {}
         self._removed_generations: set[Name] = set()
 
@@ -75,23 +75,23 @@ class DatasetHistory:
         """Return whether a run dropped a dataset at a location, or renamed a dataset from or to the location."""
         return location in self._ends or location in self.renamed
 
-    def touched(self) -> Iterable[Name]:
+    def changed_locations(self) -> Iterable[Name]:
         """Return the locations at which at least one generation has ended."""
         return self._ends
 
-    def ends(self, location: Name) -> Sequence[tuple[int, str]]:
+    def generation_ends(self, location: Name) -> Sequence[tuple[int, str]]:
         """Return (time in microseconds, run key) for each end of a generation at a location, the oldest first."""
         return self._ends.get(location, ())
 
-    def runs(self) -> Iterable[str]:
+    def changing_runs(self) -> Iterable[str]:
         """Return the keys of the runs that drop or rename a dataset, or write to a location with a drop or rename."""
         return {*self._changes_by_run, *self._writes_by_run}
 
-    def changes(self, run_key: str) -> frozenset[Change]:
+    def changes_of_run(self, run_key: str) -> frozenset[DatasetChange]:
         """Return the drops and renames of a run."""
         return self._changes_by_run.get(run_key, frozenset())
 
-    def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
+    def writes_of_run(self, run_key: str) -> frozenset[tuple[int, Name]]:
         """Return (time in microseconds, location) for each write of a run to a location with a drop or rename."""
         return self._writes_by_run.get(run_key, frozenset())
 
@@ -102,27 +102,27 @@ class DatasetHistory:
         lifecycle: `DROP` to look for drops; any other value looks for renames.
         """
         ended, drops = self._changes_by_end.get((run_key, location), ()), lifecycle == "DROP"
-        return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
+        return max((each.time_us for each in ended if (each.new_location is None) == drops), default=None)
 
-    def taken_back(self) -> set[Name]:
+    def pop_removed_generations(self) -> set[Name]:
         """Return the generations that began with a drop or rename which was removed since the last call."""
         found, self._removed_generations = self._removed_generations, set()
         return found
 
-    def _add_change(self, run_key: str, change: Change) -> None:
-        if change.to is not None:
-            insort(self.renamed.setdefault(change.location, []), (change.time_us, change.to))
-            insort(self._renames_to.setdefault(change.to, []), (change.time_us, change.location))
-        insort(self._ends.setdefault(change.ended, []), (change.time_us, run_key))
-        self._changes_by_end.setdefault((run_key, change.ended), set()).add(change)
+    def _add_change(self, run_key: str, change: DatasetChange) -> None:
+        if change.new_location is not None:
+            insort(self.renamed.setdefault(change.location, []), (change.time_us, change.new_location))
+            insort(self._renames_to.setdefault(change.new_location, []), (change.time_us, change.location))
+        insort(self._ends.setdefault(change.ended_location, []), (change.time_us, run_key))
+        self._changes_by_end.setdefault((run_key, change.ended_location), set()).add(change)
 
-    def _remove_change(self, run_key: str, change: Change) -> None:
-        if change.to is not None:
-            _remove_item(self.renamed, change.location, (change.time_us, change.to))
-            _remove_item(self._renames_to, change.to, (change.time_us, change.location))
-        _remove_item(self._ends, change.ended, (change.time_us, run_key))
-        self._changes_by_end[run_key, change.ended].discard(change)
-        self._removed_generations.add(change.ended._replace(generation=run_key))
+    def _remove_change(self, run_key: str, change: DatasetChange) -> None:
+        if change.new_location is not None:
+            _remove_item(self.renamed, change.location, (change.time_us, change.new_location))
+            _remove_item(self._renames_to, change.new_location, (change.time_us, change.location))
+        _remove_item(self._ends, change.ended_location, (change.time_us, run_key))
+        self._changes_by_end[run_key, change.ended_location].discard(change)
+        self._removed_generations.add(change.ended_location._replace(generation=run_key))
 
     def _generation_at(self, location: Name, time_us: int) -> Name:
         """Return the generation of a location that began with the newest drop or rename at or before a time.
@@ -141,16 +141,16 @@ class DatasetHistory:
         """
         if not dataset.generation:
             yield -MAX_TIME_US
-        for time_us in self._end_times_us(dataset.generation, dataset.plain):
-            if self._generation_at(dataset.plain, time_us) == dataset:
+        for time_us in self._end_times_us(dataset.generation, dataset.without_generation):
+            if self._generation_at(dataset.without_generation, time_us) == dataset:
                 yield time_us
 
     def _end_times_us(self, run_key: str, location: Name) -> set[int]:
         return {each.time_us for each in self._changes_by_end.get((run_key, location), ())}
 
     def _is_ended_by(self, run_key: str, dataset: Name) -> bool:
-        ended = self._end_times_us(run_key, dataset.plain)
-        return any(self._generation_at(dataset.plain, time_us - 1) == dataset for time_us in ended)
+        ended = self._end_times_us(run_key, dataset.without_generation)
+        return any(self._generation_at(dataset.without_generation, time_us - 1) == dataset for time_us in ended)
 
     def _has_rename_to(self, location: Name, time_us: int) -> bool:
         found = first_at_or_after(self._renames_to.get(location, ()), time_us)
@@ -172,7 +172,7 @@ class DatasetHistory:
         )
         return min((each[0] for each in both if each), default=MAX_TIME_US)
 
-    def _with_spans_before_renames(self, span: Span) -> Iterator[Span]:
+    def _with_spans_before_renames(self, span: NameSpan) -> Iterator[NameSpan]:
         """Yield a span, and the earlier spans of locations that were renamed to its location during the span.
 
         Earlier renames to these locations are followed, too.
@@ -183,24 +183,24 @@ class DatasetHistory:
             yield span
             onto = self._renames_to.get(span.name, [])
             for time_us, before in onto[bisect_left(onto, (span.since_us,)) : bisect_left(onto, (span.until_us,))]:
-                todo.append(Span(before, self._previous_change_us(before, time_us), time_us))
+                todo.append(NameSpan(before, self._previous_change_us(before, time_us), time_us))
 
-    def _generation_spans(self, dataset: Name) -> Iterator[Span]:
+    def _generation_spans(self, dataset: Name) -> Iterator[NameSpan]:
         """Yield the spans in which the location of a generation refers to this generation.
 
         A span begins when the generation begins, or after the last rename away from the location. It lasts until the
         next generation begins.
         """
-        location = dataset.plain
+        location = dataset.without_generation
         for since_us in self._start_times_us(dataset):
             end = first_at_or_after(self._ends.get(location, ()), since_us + 1)
             until_us = end[0] if end else MAX_TIME_US
             away = last_before(self.renamed.get(location, ()), until_us + 1)
-            span = Span(location, max(since_us, away[0]) if away else since_us, until_us)
+            span = NameSpan(location, max(since_us, away[0]) if away else since_us, until_us)
             if span.since_us < span.until_us:
                 yield span
 
-    def _writing_runs(self, span: Span, upto_us: int) -> Iterator[str]:
+    def _writing_runs(self, span: NameSpan, upto_us: int) -> Iterator[str]:
         writes = self._writes.get(span.name, [])
         until = min(span.until_us, upto_us + 1)
         first = bisect_left(writes, (span.since_us,))
@@ -242,7 +242,7 @@ class Generations(DatasetHistory):
     You can add changes and writes in any order and repeatedly.
     """
 
-    def meaning(self, location: Name, time_us: int) -> Name:
+    def generation_at(self, location: Name, time_us: int) -> Name:
         """Return the generation to which a location refers at a time (rule 10.3).
 
         If the next change is a rename, the dataset is followed to its new location. The search stops where a generation
@@ -256,92 +256,96 @@ class Generations(DatasetHistory):
             time_us, location = away
         return location
 
-    def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
+    def input_generation(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
         """Return the generation to which an input of a run refers (rule 10.5).
 
         This is the newest generation that lived between `since_us` and `time_us`. Generations that the run itself ends
-        are used only if there is no other. If no generation lived, this is the result of `meaning`, provided that
+        are used only if there is no other. If no generation lived, this is the result of `generation_at`, provided that
         another run wrote it. Otherwise, this is the newest generation that lived before `since_us`, or else the result
-        of `meaning`.
+        of `generation_at`.
         """
-        meaning = self.meaning(location, time_us)
+        meaning = self.generation_at(location, time_us)
         if not self.has_changes(location):
             return meaning
         lived = [
             found
             for found in self._generations_back(location, since_us, time_us)
-            if self.lived(found, time_us, but=run_key)
+            if self.has_lived(found, time_us, except_run=run_key)
         ]
         others = (found for found in lived if not self._is_ended_by(run_key, found))
         found = next(others, next(iter(lived), None))
-        if found is not None or self.written(meaning, but=run_key):
+        if found is not None or self.is_written(meaning, except_run=run_key):
             return found or meaning
         before = self._generations_back(location, -MAX_TIME_US, time_us)
-        return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
+        return next((each for each in before if self.has_lived(each, time_us, except_run=run_key)), meaning)
 
-    def uses(self, dataset: Name) -> Iterator[Span]:
+    def mention_spans(self, dataset: Name) -> Iterator[NameSpan]:
         """Yield the spans in which a name refers to a generation.
 
         The names are the location of the generation and the locations that were renamed to it. If a location was
         renamed twice at the same time, both renames count.
         """
         if not dataset.generation and not self.has_changes(dataset):
-            yield Span(dataset)
+            yield NameSpan(dataset)
             return
         for span in self._generation_spans(dataset):
             yield from self._with_spans_before_renames(span)
 
-    def newest(self, location: Name) -> Name:
+    def newest_generation(self, location: Name) -> Name:
         """Return the newest generation at a location, even if no run has written it yet."""
-        return self._generation_at(location.plain, MAX_TIME_US)
+        return self._generation_at(location.without_generation, MAX_TIME_US)
 
-    def newest_lived(self, location: Name) -> Name:
+    def newest_lived_generation(self, location: Name) -> Name:
         """Return the newest generation at a location that lived (rule 10.6)."""
-        plain = location.plain
+        plain = location.without_generation
         every = (plain._replace(generation=run_key) for _, run_key in reversed(self._ends.get(plain, [])))
-        return next((each for each in every if self.lived(each)), plain)
+        return next((each for each in every if self.has_lived(each)), plain)
 
-    def meanings(self, location: Name) -> Iterator[Name]:
+    def all_generations(self, location: Name) -> Iterator[Name]:
         """Yield all generations to which a location has referred, the newest first. A generation may occur twice."""
         return self._generations_back(location, -MAX_TIME_US, MAX_TIME_US)
 
-    def meanings_in(self, span: Span) -> set[Name]:
+    def generations_in(self, span: NameSpan) -> set[Name]:
         """Return the generations to which a location refers in a span, and the generation that it had at the start."""
         if not self.has_changes(span.name):
             return {span.name}
         found = self._generations_back(span.name, span.since_us, span.until_us - 1)
         return {*found, self._generation_at(span.name, span.since_us)}
 
-    def lived(self, dataset: Name, upto_us: int = MAX_TIME_US, *, but: str | None = None) -> bool:
+    def has_lived(self, dataset: Name, upto_us: int = MAX_TIME_US, *, except_run: str | None = None) -> bool:
         """Return whether a generation lived at or before a time: a run wrote it or renamed a dataset to it (rule 10.6).
 
         The first generation always lived.
-        but: the key of a run whose writes are ignored.
+        except_run: the key of a run whose writes are ignored.
         """
         if not dataset.generation:
             return True
         start_times_us = (at for at in self._start_times_us(dataset) if at <= upto_us)
-        renamed = any(self._has_rename_to(dataset.plain, time_us) for time_us in start_times_us)
-        return renamed or self.written(dataset, upto_us, but=but)
+        renamed = any(self._has_rename_to(dataset.without_generation, time_us) for time_us in start_times_us)
+        return renamed or self.is_written(dataset, upto_us, except_run=except_run)
 
-    def written(self, dataset: Name, upto_us: int = MAX_TIME_US, *, but: str | None = None) -> bool:
-        """Return whether a run other than `but` wrote a generation at or before a time."""
-        return any(run_key != but for span in self.uses(dataset) for run_key in self._writing_runs(span, upto_us))
+    def is_written(self, dataset: Name, upto_us: int = MAX_TIME_US, *, except_run: str | None = None) -> bool:
+        """Return whether a run other than `except_run` wrote a generation at or before a time."""
+        return any(
+            run_key != except_run
+            for span in self.mention_spans(dataset)
+            for run_key in self._writing_runs(span, upto_us)
+        )
 
     def exists(self, dataset: Name) -> bool:
         """Return whether a generation exists now: it lived, and it is the newest generation at its location."""
-        return dataset == self.newest(dataset) and self.lived(dataset)
+        return dataset == self.newest_generation(dataset) and self.has_lived(dataset)
 
     def exists_at(self, location: Name) -> bool:
         """Return whether a dataset exists at a location now: it was not dropped, or it was created again."""
-        return self.lived(self.newest(location))
+        return self.has_lived(self.newest_generation(location))
 
-    def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
+    def set_changes(self, run_key: str, after: frozenset[DatasetChange]) -> list[NameSpan]:
         """Replace the drops and renames of a run.
 
         Returns the locations and time spans that may now refer to other generations.
         """
-        before = self.changes(run_key)
+        before = self.changes_of_run(run_key)
         moved = [span for change in before - after for span in self._affected_spans(change)]
         for change in before - after:
             self._remove_change(run_key, change)
@@ -350,14 +354,14 @@ class Generations(DatasetHistory):
         _set_or_delete(self._changes_by_run, run_key, after)
         return moved + [span for change in after - before for span in self._affected_spans(change)]
 
-    def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
+    def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[NameSpan]:
         """Replace the writes of a run, given as (time in microseconds, location) pairs.
 
         Writes to locations without a drop or rename are ignored. Returns the locations and time spans that may now
         refer to other generations.
         """
         after = frozenset((time_us, location) for time_us, location in after if self.has_changes(location))
-        before = self.writes(run_key)
+        before = self.writes_of_run(run_key)
         for time_us, location in before - after:
             self._writes[location].remove((time_us, run_key))
         for time_us, location in after - before:
@@ -366,34 +370,34 @@ class Generations(DatasetHistory):
         changed_proofs = (
             (location, at_us) for at_us, location in before ^ after if self._may_prove_generation(location, at_us)
         )
-        proved = {self.meaning(location, at_us) for location, at_us in changed_proofs}
-        return [self._until_next_lives(span) for dataset in proved for span in self.uses(dataset)]
+        proved = {self.generation_at(location, at_us) for location, at_us in changed_proofs}
+        return [self._until_next_lives(span) for dataset in proved for span in self.mention_spans(dataset)]
 
     def _generations_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
         """Yield the generation of a location at `time_us`, then before each earlier change back to `since_us`."""
-        yield self.meaning(location, time_us)
+        yield self.generation_at(location, time_us)
         at_us = self._previous_change_us(location, time_us + 1)
         while at_us >= since_us and at_us > -MAX_TIME_US:
-            yield self.meaning(location, at_us - 1)
+            yield self.generation_at(location, at_us - 1)
             at_us = self._previous_change_us(location, at_us)
 
-    def _affected_spans(self, change: Change) -> Iterator[Span]:
+    def _affected_spans(self, change: DatasetChange) -> Iterator[NameSpan]:
         """Yield the locations and time spans for which the generation depends on a change."""
-        for location in {change.location, change.ended}:
+        for location in {change.location, change.ended_location}:
             yield from self._affected_spans_since(location, change.time_us)
 
-    def _affected_spans_since(self, location: Name, time_us: int) -> Iterator[Span]:
+    def _affected_spans_since(self, location: Name, time_us: int) -> Iterator[NameSpan]:
         """Yield the spans that a change at `time_us` affects: from the previous change to the next end at the location.
 
         The result includes spans of locations that were renamed to this location.
         """
         end = first_at_or_after(self._ends.get(location, ()), time_us + 1)
         for span in self._with_spans_before_renames(
-            Span(location, self._previous_change_us(location, time_us), end[0] if end else MAX_TIME_US)
+            NameSpan(location, self._previous_change_us(location, time_us), end[0] if end else MAX_TIME_US)
         ):
             yield self._until_next_lives(span)
 
-    def _until_next_lives(self, span: Span) -> Span:
+    def _until_next_lives(self, span: NameSpan) -> NameSpan:
         """Extend a span up to the time when the next generation lives.
 
         Until this time, an input refers to the earlier generation.
@@ -406,7 +410,7 @@ class Generations(DatasetHistory):
         Returns MAX_TIME_US if there is no such time among the next `_MAX_SEARCHED` changes and writes.
         """
         for _ in range(_MAX_SEARCHED):
-            if time_us == MAX_TIME_US or self.lived(self.meaning(location, time_us), time_us):
+            if time_us == MAX_TIME_US or self.has_lived(self.generation_at(location, time_us), time_us):
                 return time_us
             write = first_at_or_after(self._writes.get(location, ()), time_us + 1)
             time_us = min(self._next_change_us(location, time_us), write[0] if write else MAX_TIME_US)
@@ -417,7 +421,7 @@ class Generations(DatasetHistory):
 
         This is the case if at most one run wrote the location between its previous change and the write.
         """
-        earlier = Span(location, self._previous_change_us(location, time_us + 1), time_us)
+        earlier = NameSpan(location, self._previous_change_us(location, time_us + 1), time_us)
         writers = self._writing_runs(earlier, time_us)
         first = next(writers, None)
         return all(run_key == first for run_key in writers)

@@ -72,7 +72,7 @@ def _remove_dbt_invocation(job: Name) -> Name:
     return _remove_invocation(job) if _DBT.match(job.name) else job
 
 
-def without_folded_output(job: Name, outputs: Iterable[tuple[Name, Name]]) -> Name:
+def remove_folded_output(job: Name, outputs: Iterable[tuple[Name, Name]]) -> Name:
     """Remove those folders from the end of a job name that the rules for dataset names remove from its output.
 
     Spark's listener (JobNameBuilder) appends the last two parts of the output's path to the job name. It joins the
@@ -82,7 +82,7 @@ def without_folded_output(job: Name, outputs: Iterable[tuple[Name, Name]]) -> Na
     head, dot, end = job.name.rpartition(".")
     for sent, canonical in outputs if dot else ():
         parts = [part for part in sent.name.split("/") if part]
-        if end == _appended_text(parts[-2:]) and (stay := _remaining_parts(parts, canonical)) is not None:
+        if end == _appended_text(parts[-2:]) and (stay := _last_parts_in_canonical_name(parts, canonical)) is not None:
             return Name(job.namespace, f"{head}.{_appended_text(stay)}")
     return job
 
@@ -91,7 +91,7 @@ def _appended_text(parts: list[str]) -> str:
     return "_".join(parts).replace(".", "_")
 
 
-def _remaining_parts(parts: list[str], canonical: Name) -> list[str] | None:
+def _last_parts_in_canonical_name(parts: list[str], canonical: Name) -> list[str] | None:
     """Return the parts among the last two parts of a path that the canonical name still contains.
 
     If it contains neither, the result is the last part of the canonical name. Returns None if the canonical name has as
@@ -199,13 +199,13 @@ class JobRules:
 
     def canonical(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
         """Return the canonical name of a job; outputs: the outputs, as sent, of the event that names the job."""
-        job, folded = job.cut, self.folded(outputs) if "." in job.name else ()
+        job, folded = job.shortened, self.folded_outputs(outputs) if "." in job.name else ()
         if folded:
             return self._apply_rules(job, folded)[0]
         found = self._cache.get(job)
         return found if found is not None else self._cache.put(job, self._apply_rules(job, ())[0], 0)
 
-    def folded(self, outputs: Iterable[Name]) -> Sequence[tuple[Name, Name]]:
+    def folded_outputs(self, outputs: Iterable[Name]) -> Sequence[tuple[Name, Name]]:
         """Return (name as sent, canonical name) for each output for which the two names differ.
 
         The namespaces are not compared.
@@ -215,13 +215,13 @@ class JobRules:
 
     def explain(self, job: Name, outputs: Iterable[Name] = ()) -> list[Step]:
         """Return the steps from the name of a job as sent to its canonical name, in order."""
-        return self._apply_rules(job.cut, self.folded(outputs))[1]
+        return self._apply_rules(job.shortened, self.folded_outputs(outputs))[1]
 
     def _apply_rules(self, sent: Name, outputs: Sequence[tuple[Name, Name]]) -> tuple[Name, list[Step]]:
         name, steps = sent, list[Step]()
         if (kept := self._keep_rule(sent)) is not None:
             return sent, [Step(kept.id, kept.why, sent, sent)]
-        after = without_folded_output(name, outputs)
+        after = remove_folded_output(name, outputs)
         if after != name:
             steps.append(Step(_FOLDED_RULE, _WHY_FOLDED, name, after))
             name = after
@@ -247,7 +247,7 @@ class JobRules:
 
 
 def _apply_rule(rule: NameRule, name: Name) -> Name | None:
-    values = rule.fit(name.namespace)
+    values = rule.match_namespace(name.namespace)
     return None if values is None else rule.apply(name, values, JOB_OPERATIONS)
 
 

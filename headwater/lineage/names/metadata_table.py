@@ -14,7 +14,7 @@ from headwater.common.errors import WrongSetting
 from headwater.lineage.names.dataset_name import Name, split_location
 
 COLUMNS = ("kind", "id", "name", "parent", "target")
-NEEDED: Mapping[str, tuple[str, ...]] = {
+REQUIRED_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "workspace": ("id", "name"),
     "item": ("id", "name", "parent"),
     "warehouse": ("id", "parent"),
@@ -36,16 +36,16 @@ class MetadataRow:
     target: str = ""
     where: str = ""
 
-    def key(self) -> tuple[str, ...]:
+    def contents(self) -> tuple[str, ...]:
         """Return the columns of the row as a tuple, without `where`."""
         return (self.kind, self.id, self.name, self.parent, self.target)
 
-    def wrong(self, what: str, fits: str) -> WrongSetting:
+    def error(self, what: str, correction: str) -> WrongSetting:
         """Return an error that names file, line and row.
 
-        what: the problem. fits: how to correct the row.
+        what: the problem. correction: how to correct the row.
         """
-        return WrongSetting(f"{self.where or 'metadata'}: {what}; {fits}.")
+        return WrongSetting(f"{self.where or 'metadata'}: {what}; {correction}.")
 
 
 def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
@@ -61,9 +61,9 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
             if not any(cell.strip() for cell in cells):
                 continue
             if header is None:
-                header = _header([cell.strip() for cell in cells], file, reader.line_num)
+                header = _parse_header([cell.strip() for cell in cells], file, reader.line_num)
                 continue
-            rows.append(_row(header, cells, f"{file}, line {reader.line_num}, row {len(rows) + 1}"))
+            rows.append(_parse_row(header, cells, f"{file}, line {reader.line_num}, row {len(rows) + 1}"))
     except csv.Error as error:
         raise WrongSetting(f"{file}, line {reader.line_num}: not valid CSV: {error}; correct this line.") from error
     return tuple(rows)
@@ -82,7 +82,7 @@ def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[Me
     return tuple(rows)
 
 
-def _header(cells: list[str], file: str, line: int) -> list[str]:
+def _parse_header(cells: list[str], file: str, line: int) -> list[str]:
     if "kind" not in cells or set(cells) - set(COLUMNS) or len(set(cells)) < len(cells):
         raise WrongSetting(
             f"{file}, line {line}: invalid columns {cells}; the first line must contain `kind` and can contain the "
@@ -91,24 +91,24 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
     return cells
 
 
-def _row(header: list[str], cells: list[str], where: str) -> MetadataRow:
+def _parse_row(header: list[str], cells: list[str], where: str) -> MetadataRow:
     row = MetadataRow(**dict(zip(header, map(str.strip, cells), strict=False)), where=where)
     if len(cells) > len(header):
-        raise row.wrong(f"{len(cells)} cells for {len(header)} columns", "quote cells that contain a comma")
+        raise row.error(f"{len(cells)} cells for {len(header)} columns", "quote cells that contain a comma")
     check_row(row)
     return row
 
 
 def check_row(row: MetadataRow) -> None:
     """Raise WrongSetting if a row has an unknown kind or layout, or lacks a column that its kind needs."""
-    if row.kind not in NEEDED:
-        raise row.wrong(f"unknown kind {row.kind!r}", f"kinds: {', '.join(NEEDED)}")
-    missing = [column for column in NEEDED[row.kind] if not getattr(row, column)]
+    if row.kind not in REQUIRED_COLUMNS:
+        raise row.error(f"unknown kind {row.kind!r}", f"kinds: {', '.join(REQUIRED_COLUMNS)}")
+    missing = [column for column in REQUIRED_COLUMNS[row.kind] if not getattr(row, column)]
     if missing:
-        needed = ", ".join(NEEDED[row.kind])
-        raise row.wrong(f"{row.kind} without {' and '.join(missing)}", f"a row of this kind needs {needed}")
+        needed = ", ".join(REQUIRED_COLUMNS[row.kind])
+        raise row.error(f"{row.kind} without {' and '.join(missing)}", f"a row of this kind needs {needed}")
     if row.kind == "item" and row.target not in ("", *LAYOUTS):
-        raise row.wrong(f"unknown layout {row.target!r}", f"use {' or '.join(LAYOUTS)}, or leave `target` empty")
+        raise row.error(f"unknown layout {row.target!r}", f"use {' or '.join(LAYOUTS)}, or leave `target` empty")
 
 
 def rows_of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
@@ -116,13 +116,13 @@ def rows_of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
     return [row for row in rows if row.kind == kind]
 
 
-def unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) -> None:
+def check_unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) -> None:
     """Raise WrongSetting at the first row that has the same key as an earlier row, but a different content."""
     seen: dict[object, MetadataRow] = {}
     for row in rows:
         first = seen.setdefault(key(row), row)
-        if first.key() != row.key():
-            raise row.wrong(f"the row contradicts {first.where or 'an earlier row'}", "keep one of them")
+        if first.contents() != row.contents():
+            raise row.error(f"the row contradicts {first.where or 'an earlier row'}", "keep one of them")
 
 
 ONELAKE = "onelake.dfs.fabric.microsoft.com"
@@ -140,36 +140,36 @@ class OneLake:
 
         Raises WrongSetting if two rows contradict each other.
         """
-        unique(rows_of_kind(rows, "workspace"), lambda row: row.name.casefold())
-        unique(rows_of_kind(rows, "warehouse"), lambda row: row.id.lower())
+        check_unique(rows_of_kind(rows, "workspace"), lambda row: row.name.casefold())
+        check_unique(rows_of_kind(rows, "warehouse"), lambda row: row.id.lower())
         self._workspaces = {row.name.casefold(): row.id.lower() for row in rows_of_kind(rows, "workspace")}
-        unique(rows_of_kind(rows, "item"), lambda row: (self._workspace(row.parent), row.name.casefold()))
-        items = [(self._workspace(row.parent), row) for row in rows_of_kind(rows, "item")]
+        check_unique(rows_of_kind(rows, "item"), lambda row: (self._workspace_id(row.parent), row.name.casefold()))
+        items = [(self._workspace_id(row.parent), row) for row in rows_of_kind(rows, "item")]
         self._items = {(workspace, row.name.casefold()): row.id.lower() for workspace, row in items}
         self._layouts = {row.id.lower(): row.target or LAYOUTS[0] for _, row in items}
         self._display_names = {
             row.id.lower(): row.name for kind in ("workspace", "item") for row in rows_of_kind(rows, kind)
         }
-        self._endpoints = {row.id.lower(): self._workspace(row.parent) for row in rows_of_kind(rows, "warehouse")}
+        self._endpoints = {row.id.lower(): self._workspace_id(row.parent) for row in rows_of_kind(rows, "warehouse")}
 
     @property
     def display_names(self) -> dict[str, str]:
         """Maps the ids of workspaces and items, in lower case, to their names."""
         return self._display_names
 
-    def by_id(self, name: Name) -> Name:
+    def with_ids(self, name: Name) -> Name:
         """Replace the names of the workspace and the item in a OneLake name with their ids, if the ids are known."""
         found = _WORKSPACE.fullmatch(name.namespace)
         if found is None:
             return name
-        workspace = self._workspace(found[1])
+        workspace = self._workspace_id(found[1])
         namespace = f"abfss://{workspace}@{ONELAKE}"
         if found[2] is not None:  # the namespace is the folder of a catalog, whose names are not paths
-            return Name(f"{namespace}/{self._item(workspace, found[2])}{found[3]}", name.name)
+            return Name(f"{namespace}/{self._item_id(workspace, found[2])}{found[3]}", name.name)
         item, slash, path = name.name.partition("/")
-        return Name(namespace, f"{self._item(workspace, item)}{slash}{path}")
+        return Name(namespace, f"{self._item_id(workspace, item)}{slash}{path}")
 
-    def by_endpoint(self, name: Name) -> Name:
+    def table_folder(self, name: Name) -> Name:
         """Convert `database.schema.table` of a SQL endpoint to the OneLake folder of the table.
 
         The name stays the same if the metadata table does not contain the endpoint or the database.
@@ -186,13 +186,13 @@ class OneLake:
         path = self._layouts[item].replace("{schema}", schema).replace("{table}", table)
         return Name(f"abfss://{workspace}@{ONELAKE}", f"{item}/{path}")
 
-    def _workspace(self, name_or_id: str) -> str:
+    def _workspace_id(self, name_or_id: str) -> str:
         return name_or_id.lower() if _GUID.fullmatch(name_or_id) else self._by_name(name_or_id)
 
     def _by_name(self, name: str) -> str:
         return self._workspaces.get(name.casefold(), name)
 
-    def _item(self, workspace: str, name_or_id: str) -> str:
+    def _item_id(self, workspace: str, name_or_id: str) -> str:
         if _GUID.fullmatch(name_or_id):
             return name_or_id.lower()
         return self._items.get((workspace, name_or_id.casefold()), name_or_id)
@@ -211,7 +211,7 @@ class Links:
         canonical: a function that maps (namespace, name) to the canonical name without following links.
         """
         links = [row for row in rows if row.kind in ("shortcut", "mount")]
-        unique(links, lambda row: canonical(*link_source(row).parts))
+        check_unique(links, lambda row: canonical(*link_source(row).parts))
         self._targets = {
             canonical(*link_source(row).parts): canonical(*_parse_location(row, row.target).parts) for row in links
         }
@@ -224,7 +224,7 @@ class Links:
         """Return whether there are any links."""
         return bool(self._targets)
 
-    def follow(self, name: Name) -> Name:
+    def resolve(self, name: Name) -> Name:
         """Replace the source of a shortcut or mount at the start of a name with the target."""
         path = name.name
         for length in self._lengths.get(name.namespace, ()):
@@ -244,5 +244,5 @@ def link_source(row: MetadataRow) -> Name:
 def _parse_location(row: MetadataRow, location: str) -> Name:
     found = split_location(location)
     if found is None:
-        raise row.wrong(f"{location[:100]!r} is not a location", "write it like abfss://container@account…/folder")
+        raise row.error(f"{location[:100]!r} is not a location", "write it like abfss://container@account…/folder")
     return found

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Generations, Span
+from headwater.lineage.names.generations import DatasetChange, Generations, NameSpan
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
 TimedLocation = tuple[int, Name]
@@ -46,7 +46,7 @@ class MovedNames:
         self._names_by_location: dict[Name, set[Name]] = {}
         self._moves: dict[Name, list[TimedLocation]] = {}
 
-    def bound(self, name: Name, location: Name) -> None:
+    def add_binding(self, name: Name, location: Name) -> None:
         """Update the moves of a name after a binding to `location` was added to `bindings`."""
         bindings = self._bindings[name]
         if name not in self._locations and bindings[0][1] == location == bindings[-1][1]:
@@ -58,11 +58,11 @@ class MovedNames:
             self._names_by_location.setdefault(each, set()).add(name)
 
     @property
-    def any(self) -> bool:
+    def has_moves(self) -> bool:
         """Whether any name was bound to more than one location."""
         return bool(self._names_by_location)
 
-    def is_left(self, location: Name) -> bool:
+    def has_moved_names(self, location: Name) -> bool:
         """Return whether a name that was bound to a location was also bound to another location."""
         return location in self._names_by_location
 
@@ -71,7 +71,7 @@ class MovedNames:
         names = (name for name in self._names_by_location.get(location, ()) if self._moves_of(name)[-1][1] == location)
         return self._locations_newest_first(location, names)
 
-    def others(self, location: Name) -> list[Name]:
+    def other_locations(self, location: Name) -> list[Name]:
         """Find all names that have ever referred to a location, and return their other locations, the newest first."""
         names = self._names_by_location.get(location, ())
         return self._locations_newest_first(location, (name for name in names if self._has_meant(name, location)))
@@ -80,7 +80,7 @@ class MovedNames:
         """Return all locations to which a name was bound if there are several; empty for every other name."""
         return self._locations.get(name, ())
 
-    def former(self, location: Name) -> FormerLocation | None:
+    def former_location(self, location: Name) -> FormerLocation | None:
         """Return the name that last moved away from a location, and the time of the move.
 
         Returns None if a name refers to the location now, or if no name moved away from it.
@@ -98,14 +98,14 @@ class MovedNames:
 
     def former_locations(self) -> Iterable[Name]:
         """Return the locations from which names moved away and to which no name refers now."""
-        return [location for location in self._names_by_location if self.former(location)]
+        return [location for location in self._names_by_location if self.former_location(location)]
 
-    def moved_on(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
+    def moved_generations(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
         """Yield the generations at other locations to which the names of a generation moved (rule 10.11).
 
         forward: True to yield the generations after the moves, False to yield the generations before them.
         """
-        for span in self._generations.uses(dataset) if self._names_by_location else ():
+        for span in self._generations.mention_spans(dataset) if self._names_by_location else ():
             for name in sorted(self._names_by_location.get(span.name, ())):
                 moves = self._moves_of(name)
                 for place, (begin_us, location) in enumerate(moves):
@@ -122,12 +122,12 @@ class MovedNames:
         The two generations differ if the run that moves the name also drops a dataset.
         """
         for time_us, location in moves:
-            yield from (self._generations.meaning(location, at) for at in (time_us - 1, time_us))
+            yield from (self._generations.generation_at(location, at) for at in (time_us - 1, time_us))
 
     def _generations_before_moves(self, moves: Sequence[TimedLocation]) -> Iterator[Name]:
         """Yield, for each location except the last one, its generation at the time when the name moved away."""
         for (_, location), (left_us, _) in pairwise(moves):
-            yield self._generations.meaning(location, left_us)
+            yield self._generations.generation_at(location, left_us)
 
     def _has_meant(self, name: Name, location: Name) -> bool:
         """Return whether a name has ever referred to a location (rule 2.3).
@@ -161,14 +161,15 @@ class MovedNames:
 class MentionSource(NamedTuple):
     """The run or declaration that mentions a name.
 
-    key: the key of the run. declares: whether the source is a declaration. started_us: the time of its first event.
-    forms: maps canonical names to the names that replace them in the events of this source (rule 2.1).
+    key: the key of the run. is_declaration: whether the source is a declaration. started_us: the time of its first
+    event.
+    event_forms: maps canonical names to the names that replace them in the events of this source (rule 2.1).
     """
 
     key: str
-    declares: bool
+    is_declaration: bool
     started_us: int
-    forms: Mapping[Name, Name] = MappingProxyType({})
+    event_forms: Mapping[Name, Name] = MappingProxyType({})
 
 
 class NameResolver:
@@ -182,39 +183,41 @@ class NameResolver:
         self.bindings: dict[Name, list[TimedLocation]] = {}
         self.generations = Generations()
         self._names_by_location: dict[Name, set[Name]] = {}
-        self.moved = MovedNames(self.bindings, self._names_by_location, self.generations)
+        self.moved_names = MovedNames(self.bindings, self._names_by_location, self.generations)
 
     def resolve(self, name: Name, time_us: int) -> Name:
         """Return the dataset, with its generation, to which a name refers at a time."""
-        return self.generations.meaning(self.bound(name, time_us), time_us)
+        return self.generations.generation_at(self.location_at(name, time_us), time_us)
 
-    def input(self, source: MentionSource, name: Name, time_us: int) -> Name:
+    def resolve_input(self, source: MentionSource, name: Name, time_us: int) -> Name:
         """Return the dataset to which an input of a run or declaration refers (rule 10.5).
 
         name: the canonical name of the input, or of a source dataset in the reported lineage.
         """
-        name = source.forms.get(name, name)
-        if source.declares:
+        name = source.event_forms.get(name, name)
+        if source.is_declaration:
             return self._resolve_declared(name, time_us)
-        return self.generations.read(self.bound(name, time_us), source.started_us, time_us, source.key)
+        return self.generations.input_generation(
+            self.location_at(name, time_us), source.started_us, time_us, source.key
+        )
 
-    def output(self, source: MentionSource, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
+    def resolve_output(self, source: MentionSource, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
         """Return the dataset to which an output of a run or declaration refers (rules 10.3, 10.4).
 
         name: the canonical name of the output, or of a target dataset in the reported lineage.
         lifecycle: the `lifecycleStateChange` that the run reports for the output, None without one.
         """
-        name = source.forms.get(name, name)
-        if source.declares:
+        name = source.event_forms.get(name, name)
+        if source.is_declaration:
             return self._resolve_declared(name, time_us)
-        location = self.bound(name, time_us)
+        location = self.location_at(name, time_us)
         changes = lifecycle in ("DROP", "RENAME")
         at_us = self.generations.last_change_us(source.key, location, lifecycle or "") if changes else None
         if at_us is None:
-            return self.generations.meaning(location, time_us)
-        return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
+            return self.generations.generation_at(location, time_us)
+        return self.generations.generation_at(location, at_us - 1 if lifecycle == "DROP" else at_us)
 
-    def bound(self, name: Name, time_us: int) -> Name:
+    def location_at(self, name: Name, time_us: int) -> Name:
         """Return the location of a name at a time (rule 2.3).
 
         This is the location of the newest binding up to that time, or else of the earliest later binding. A name
@@ -229,34 +232,34 @@ class NameResolver:
         newest_us = locations[index - 1][0]
         return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # smallest location
 
-    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+    def set_changes(self, run_key: str, sent: Iterable[DatasetChange]) -> list[NameSpan]:
         """Replace the drops and renames of a run; return the names and time spans that may now refer to other datasets.
 
         sent: the changes with names before symlinks are followed, the oldest first.
         """
-        newest: dict[tuple[Name, Name | None], Change] = {}
+        newest: dict[tuple[Name, Name | None], DatasetChange] = {}
         for time_us, old, new in sent:
-            change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
+            change = DatasetChange(time_us, self.location_at(old, time_us), new and self.location_at(new, time_us))
             newest[change[1:]] = change
-        self.renamed(newest.values())
+        self.add_renames(newest.values())
         moved = self.generations.set_changes(run_key, frozenset(newest.values()))
         return list(self._with_aliases(moved))
 
-    def renamed(self, changes: Iterable[Change]) -> None:
+    def add_renames(self, changes: Iterable[DatasetChange]) -> None:
         """Record which locations were renamed to which. `generations` does not change."""
         for change in changes:
-            if change.to:
-                self._names_by_location.setdefault(change.to, set()).add(change.location)
+            if change.new_location:
+                self._names_by_location.setdefault(change.new_location, set()).add(change.location)
 
-    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[NameSpan]:
         """Replace the writes of a run; return the names and time spans that may now refer to other datasets.
 
         sent: (time in microseconds, name) of each write.
         """
-        found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
+        found = frozenset((time_us, self.location_at(name, time_us)) for time_us, name in sent)
         return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
-    def moves(self, name: Name) -> bool:
+    def may_change(self, name: Name) -> bool:
         """Return whether a name may refer to different datasets at different times, or to one with another name."""
         return name in self.bindings or self.generations.has_changes(name)
 
@@ -268,23 +271,23 @@ class NameResolver:
         locations = {location for _, location in self.bindings.get(name, ())} or {name}
         return len(locations) == 1 and not self.generations.has_changes(*locations)
 
-    def datasets_in(self, span: Span) -> set[Name]:
+    def datasets_in(self, span: NameSpan) -> set[Name]:
         """Return every dataset to which a name may refer in a time span."""
         locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
-        return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
+        return {found for each in locations for found in self.generations.generations_in(span._replace(name=each))}
 
-    def meanings(self, location: Name) -> Iterator[Name]:
+    def generations_of_location(self, location: Name) -> Iterator[Name]:
         """Yield the generations of a location, then the generations of former locations of its names (rule 10.10)."""
-        yield from self.generations.meanings(location)
-        for other in self.moved.other_current_locations(location):
-            yield from self.generations.meanings(other)
+        yield from self.generations.all_generations(location)
+        for other in self.moved_names.other_current_locations(location):
+            yield from self.generations.all_generations(other)
 
-    def uses(self, dataset: Name) -> Iterator[Span]:
+    def mention_spans(self, dataset: Name) -> Iterator[NameSpan]:
         """Yield the names and time spans that may refer to a generation.
 
         A symlink may bind the name to another location during a part of such a span.
         """
-        return self._with_aliases(self.generations.uses(dataset))
+        return self._with_aliases(self.generations.mention_spans(dataset))
 
     def names_of(self, dataset: Name) -> set[Name]:
         """Return every name that may refer to a dataset at some time, including its own name."""
@@ -292,7 +295,7 @@ class NameResolver:
 
     def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
         """Return every name that may refer to one of the datasets at some time. The time is linear in the result."""
-        found = {dataset.plain for dataset in datasets}
+        found = {dataset.without_generation for dataset in datasets}
         todo = list(found)
         while todo:
             more = self._names_by_location.get(todo.pop(), set()) - found
@@ -306,9 +309,9 @@ class NameResolver:
         This includes the other locations, their other names, and the locations of these. names: names of the datasets.
         """
         found = self.names_of_any(names)
-        todo = list(found) if self.moved.any else []
+        todo = list(found) if self.moved_names.has_moves else []
         while todo:
-            more = self.names_of_any(self.moved.locations(todo.pop())) - found
+            more = self.names_of_any(self.moved_names.locations(todo.pop())) - found
             found |= more
             todo.extend(more)
         return found
@@ -318,8 +321,8 @@ class NameResolver:
 
         names: names of the datasets.
         """
-        every = self.names_at_all_locations(names) if self.moved.any else ()
-        return {location for name in every for location in self.moved.locations(name)}
+        every = self.names_at_all_locations(names) if self.moved_names.has_moves else ()
+        return {location for name in every for location in self.moved_names.locations(name)}
 
     def representatives(self) -> dict[Name, Name]:
         """Map each name that takes part in a symlink or rename to the smallest name in its group of related names.
@@ -345,7 +348,7 @@ class NameResolver:
         """Return the names that a symlink binds to a location or that were renamed."""
         return {*self.bindings, *self.generations.renamed}
 
-    def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
+    def add_bindings(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
         """Add bindings; return the aliases that change their location at the time of a binding.
 
         links: (alias, (time in microseconds, location)) of each binding.
@@ -358,23 +361,23 @@ class NameResolver:
         A binding that repeats the previous one is stored, too, because a binding between the two may arrive later.
         """
         time_us, location = at_us
-        known = self.bound(alias, time_us) == location if alias in self.bindings else False
+        known = self.location_at(alias, time_us) == location if alias in self.bindings else False
         locations = self.bindings.setdefault(alias, [])
         self._names_by_location.setdefault(location, set()).add(alias)
         index = bisect_left(locations, at_us)
         if index == len(locations) or locations[index] != at_us:
             locations.insert(index, at_us)
-            self.moved.bound(alias, location)
+            self.moved_names.add_binding(alias, location)
         return not known
 
     def _resolve_declared(self, name: Name, time_us: int) -> Name:
-        return self.generations.newest_lived(self.resolve(name, time_us))
+        return self.generations.newest_lived_generation(self.resolve(name, time_us))
 
-    def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
+    def _with_aliases(self, moved: Iterable[NameSpan]) -> Iterator[NameSpan]:
         for span in moved:
             yield span
             aliases = (alias for alias in self._names_by_location.get(span.name, ()) if alias in self.bindings)
-            yield from (Span(alias, span.since_us, span.until_us) for alias in aliases)
+            yield from (NameSpan(alias, span.since_us, span.until_us) for alias in aliases)
 
 
 def symlink_bindings(use: DatasetUse) -> Iterable[tuple[Name, Name]]:

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from headwater.lineage.names.database_addresses import (
+    CACHED_NAMESPACES,
     CATALOG,
     DATABASE,
-    NAMESPACES,
     SCHEMA,
     first_host,
-    first_of,
+    first_index,
     host_list,
-    options_of,
     oracle_address,
+    parse_options,
     sql_server_address,
     table_options,
     uri_parts,
@@ -65,7 +65,7 @@ def uri_form(name: Name) -> Name:
     return name if form == name.namespace else Name(form, name.name)
 
 
-@lru_cache(NAMESPACES)
+@lru_cache(CACHED_NAMESPACES)
 def _uri_form(namespace: str) -> str:
     if namespace.startswith("file:/"):
         return namespace.rstrip("/")
@@ -103,32 +103,32 @@ def without_port(name: Name, port: int) -> Name:
     return Name(f"{scheme}{','.join(dict.fromkeys(hosts))}{rest}", name.name)
 
 
-def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
+def with_database(name: Name, levels: int, path_meaning: str = "database") -> Name:
     """Reduce the namespace to scheme, host and port, and add a database found there as the first part of the name.
 
     The namespace also keeps the name of an instance. If the name lacks a schema and the address lists several schemas,
     the name stays the same.
     levels: the number of parts in a full name. A name with this many parts gets no database.
-    path_is: the meaning of the path in the address, one of `PATHS`.
+    path_meaning: the meaning of the path in the address, one of `PATHS`.
     """
     found = uri_parts(name.namespace)
     if found is None:
         return name
     scheme, authority, rest = found
-    table = _without_added_parts(name.name, levels, path_is)
+    table = _without_added_parts(name.name, levels, path_meaning)
     if not rest:
         return Name(scheme + (authority.rpartition("@")[2] or authority), table)
     path, options = _path_and_options(rest)
-    parts = count_parts(table)
-    authority, path = _server(authority, path, options, table if path_is == "instance" else None)
-    database, schema = _database_and_schema(path, options, path_is)
+    parts = count_name_parts(table)
+    authority, path = _server_and_path(authority, path, options, table if path_meaning == "instance" else None)
+    database, schema = _database_and_schema(path, options, path_meaning)
     if "/" in database or (parts < levels - 1 and "," in schema):
         return name
     known = [database, schema] if parts < levels - 1 else [database] if parts < levels else []
     return Name(scheme + (authority.rpartition("@")[2] or authority), ".".join([*filter(None, known), table]))
 
 
-def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
+def _server_and_path(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
     """Return (server, path) of an address; the server consists of host, port and instance.
 
     If the path is the instance, the returned path is empty.
@@ -147,22 +147,22 @@ def _server(authority: str, path: str, options: Mapping[str, str], table: str | 
     return (authority, path) if "\\" in host else (f"{host}\\{instance.lower()}{colon}{port}", path)
 
 
-def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
+def _database_and_schema(path: str, options: Mapping[str, str], path_meaning: str) -> tuple[str, str]:
     """Return (database, schema) from the path and the options of an address, each empty if the address lacks it."""
     catalog = next((options[key] for key in CATALOG if options.get(key)), "")
     database = next((options[key] for key in DATABASE if options.get(key)), "")
     schema = next((options[key] for key in SCHEMA if options.get(key)), "")
     if catalog:
         return catalog, schema or database
-    if path_is == "schema":
+    if path_meaning == "schema":
         return database, schema or (path if "/" not in path else "")
-    if path_is == "database/schema" and path.count("/") == 1:
+    if path_meaning == "database/schema" and path.count("/") == 1:
         database, _, schema = path.partition("/")
         return database, schema
     return path or database, schema
 
 
-def _without_added_parts(name: str, levels: int, path_is: str) -> str:
+def _without_added_parts(name: str, levels: int, path_meaning: str) -> str:
     """Remove the parts that OpenLineage's extractor adds to a table's name.
 
     The extractor treats everything after the host as the database, including options (`SAMPLE:user=u;.HR.EMP`). It also
@@ -170,10 +170,14 @@ def _without_added_parts(name: str, levels: int, path_is: str) -> str:
     `catalog/schema.table`.
     """
     if "=" in name and (found := _NAME_OPTIONS.match(name)):
-        name = _without_options(name, found[1] if path_is != "schema" else "", levels)
-    if path_is == "database/schema":
+        name = _without_options(name, found[1] if path_meaning != "schema" else "", levels)
+    if path_meaning == "database/schema":
         name = _CATALOG_AND_SCHEMA.sub(r"\1.\2.", name, count=1)
-    if name.count(".") < levels or (surplus := count_parts(name) - levels) not in (1, 2) or _IDENTIFIER.search(name):
+    if (
+        name.count(".") < levels
+        or (surplus := count_name_parts(name) - levels) not in (1, 2)
+        or _IDENTIFIER.search(name)
+    ):
         return name
     parts = name.split(".")
     for repeated in (surplus, 2):
@@ -189,17 +193,17 @@ def _without_options(name: str, database: str, levels: int) -> str:
 
     levels: the number of parts in a full name. If the table already has this many parts, the database is not added.
     """
-    until = first_of('"`[', name)
+    until = first_index('"`[', name)
     last = name.rfind("=", 0, until)
     table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
     if not table or "@" in name[last:]:
         return name
-    if count_parts(table) >= levels:
+    if count_name_parts(table) >= levels:
         return table
     return f"{database}.{table}" if database else name
 
 
-def count_parts(name: str) -> int:
+def count_name_parts(name: str) -> int:
     """Return the number of parts between dots in a table's name; dots inside `[ ]` or quotes do not count."""
     return _IDENTIFIER.sub("", name).count(".") + 1
 
@@ -214,11 +218,11 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
     Options begin after `;` or `?`, in DB2 after `:`. Teradata writes the options instead of the path.
     """
-    cut = first_of(";?:", rest)
+    cut = first_index(";?:", rest)
     path = rest[:cut].strip("/")
     if "=" in path:
-        return "", options_of(path.replace(",", ";"))
-    return path, options_of(rest[cut:])
+        return "", parse_options(path.replace(",", ";"))
+    return path, parse_options(rest[cut:])
 
 
 def trim_slashes(name: Name) -> Name:

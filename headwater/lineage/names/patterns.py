@@ -36,7 +36,7 @@ class Pattern:
     compiled: re.Pattern[str] = field(repr=False, compare=False)
     schemes: frozenset[str] | None = field(repr=False, compare=False)
     """The possible texts before the first colon of a fitting name; None if any text is possible."""
-    needs: str = field(repr=False, compare=False, default="")
+    required_text: str = field(repr=False, compare=False, default="")
     """A text that every fitting name contains. Searching for it is cheaper than matching."""
 
     @property
@@ -44,9 +44,9 @@ class Pattern:
         """The names of the placeholders."""
         return {name for name in self.compiled.groupindex if not name[-1].isdigit()}
 
-    def take(self, text: str) -> re.Match[str] | None:
+    def match(self, text: str) -> re.Match[str] | None:
         """Return the match of a text, None if the text does not fit."""
-        return self.compiled.fullmatch(text) if self.needs in text else None
+        return self.compiled.fullmatch(text) if self.required_text in text else None
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Template:
     """A text with placeholders to fill: `{x}`, `{x:lower}`, `{x:upper}`.
 
     placeholders: for each placeholder, the text before it, its name, and `lower`, `upper` or None.
-    end: the text after the last placeholder.
+    suffix: the text after the last placeholder.
     """
 
     text: str
     placeholders: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
-    end: str = field(repr=False, compare=False)
+    suffix: str = field(repr=False, compare=False)
 
     def fill(self, values: Mapping[str, str]) -> str:
         """Return the text with all placeholders replaced by their values."""
@@ -67,29 +67,29 @@ class Template:
             "".join(
                 before + _CASE_CHANGES[change](values[placeholder]) for before, placeholder, change in self.placeholders
             )
-            + self.end
+            + self.suffix
         )
 
 
-def first_fit(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
+def first_match(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
     """Return the match of the first pattern that fits a text, None if no pattern fits."""
     for pattern in patterns:
-        if found := pattern.take(text):
+        if found := pattern.match(text):
             return found
     return None
 
 
 def read_pattern(text: str) -> Pattern:
     """Compile a pattern; raises ValueError with the reason if the text is not valid."""
-    pieces = _pieces(text)
+    pieces = _split_pattern(text)
     names = [name for name, _, _ in pieces if name is not None]
     if len(set(names)) < len(names):
         raise ValueError(f"a placeholder occurs twice in {text!r}")
     if any(kind == "rest" and not _may_follow_rest(pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
         raise ValueError(f"a placeholder without a kind follows a placeholder of kind rest in {text!r}")
-    expression = "".join(_expression(pieces, at, text) for at in range(len(pieces)))
+    expression = "".join(_regex_of_pieces(pieces, at, text) for at in range(len(pieces)))
     needs = max((literal for _, _, literal in pieces), key=len, default="")
-    return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces), needs)
+    return Pattern(text, re.compile(expression, re.DOTALL), _schemes_of_pattern(pieces), needs)
 
 
 def read_template(text: str, known: set[str]) -> Template:
@@ -99,7 +99,7 @@ def read_template(text: str, known: set[str]) -> Template:
     """
     placeholders = []
     before = ""
-    for name, change, literal in _pieces(text):
+    for name, change, literal in _split_pattern(text):
         if name is None:
             before += literal
             continue
@@ -116,7 +116,7 @@ def read_template(text: str, known: set[str]) -> Template:
 _Piece = tuple[str | None, str | None, str]
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _split_pattern(text: str) -> list[_Piece]:
     """Split a text into placeholders (name, kind, "") and literals (None, None, text)."""
     pieces: list[_Piece] = []
     at = 0
@@ -136,7 +136,7 @@ def _may_follow_rest(pieces: list[_Piece]) -> bool:
     return all(name is None or (kind is not None and kind != "rest") for name, kind, _ in pieces)
 
 
-def _expression(pieces: list[_Piece], at: int, text: str) -> str:
+def _regex_of_pieces(pieces: list[_Piece], at: int, text: str) -> str:
     name, kind, literal = pieces[at]
     if name is None:
         return re.escape(literal)
@@ -161,7 +161,7 @@ def _expression(pieces: list[_Piece], at: int, text: str) -> str:
     return f"(?P<{name}>[^/{re.escape(following[2][:1])}]++)"
 
 
-def _schemes(pieces: list[_Piece]) -> frozenset[str] | None:
+def _schemes_of_pattern(pieces: list[_Piece]) -> frozenset[str] | None:
     if not pieces:
         return frozenset([""])
     name, kind, literal = pieces[0]

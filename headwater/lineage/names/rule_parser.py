@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.operations import OPERATIONS, PATHS, with_database, without_port
-from headwater.lineage.names.patterns import Pattern, Template, first_fit, read_pattern, read_template
+from headwater.lineage.names.patterns import Pattern, Template, first_match, read_pattern, read_template
 from headwater.lineage.rules.rule_text import RuleEntry, read_entries
 
 STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
-PLACES = ("onelake", "warehouse", "link")
+METADATA_OPERATIONS = ("onelake", "warehouse", "link")
 """The names of the operations that use the metadata table."""
 
 _KEYS = (
@@ -58,25 +58,25 @@ class NameRule:
     job_namespace: Pattern | None = None
 
     @property
-    def asks_event(self) -> bool:
+    def has_event_conditions(self) -> bool:
         """Whether the rule has conditions on the event that names the dataset."""
         return self.producer is not None or self.job_namespace is not None
 
-    def fit_event(self, producer: str, job_namespace: str) -> dict[str, str] | None:
+    def match_event(self, producer: str, job_namespace: str) -> dict[str, str] | None:
         """Return the values of the placeholders in the conditions on an event, None if a condition does not fit."""
         values: dict[str, str] = {}
         for pattern, text in ((self.producer, producer), (self.job_namespace, job_namespace)):
-            found = pattern.take(text) if pattern else None
+            found = pattern.match(text) if pattern else None
             if pattern and found is None:
                 return None
             values |= found.groupdict() if found else {}
         return values
 
-    def fit(self, namespace: str) -> dict[str, str] | None:
+    def match_namespace(self, namespace: str) -> dict[str, str] | None:
         """Return the values of the placeholders in the first pattern that fits a namespace, None if no pattern fits."""
         if not self.namespaces:
             return {}
-        found = first_fit(self.namespaces, namespace)
+        found = first_match(self.namespaces, namespace)
         return None if found is None else found.groupdict()
 
     def apply(
@@ -84,7 +84,8 @@ class NameRule:
     ) -> Name | None:
         """Return the name after the rule is applied to it, None if the rule does not fit.
 
-        values: the result of `fit` for the namespace of the name, optionally with the result of `fit_event`.
+        values: the result of `match_namespace` for the namespace of the name, optionally with the result of
+        `match_event`.
         operations: maps the names of operations to their functions.
         """
         after = self._rewrite(name, values)
@@ -96,7 +97,7 @@ class NameRule:
             after = without_port(after, self.default_port)
         return operations[self.do](after) if self.do else after
 
-    def patterns_of(self, scheme: str) -> tuple[Pattern, ...] | None:
+    def patterns_for_scheme(self, scheme: str) -> tuple[Pattern, ...] | None:
         """Return the patterns that may fit a namespace with this scheme, None if no pattern may fit.
 
         The result is empty for a rule without patterns, which fits every namespace.
@@ -106,7 +107,7 @@ class NameRule:
 
     def _rewrite(self, name: Name, values: Mapping[str, str]) -> Name | None:
         if self.name is not None:
-            named = self.name.take(name.name)
+            named = self.name.match(name.name)
             if named is None:
                 return None
             values = {**values, **named.groupdict()}
@@ -120,7 +121,7 @@ class NameRule:
     def _folder_of_file(self, name: Name) -> Name | None:
         """Return the folder of a file; None if no pattern fits the file name, or if the path has no folder."""
         folder, _, file = name.name.rpartition("/")
-        fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
+        fits = _DIGIT.search(file) and folder.strip("/") and first_match(self.files, file)
         return Name(name.namespace, folder.rstrip("/")) if fits else None
 
 
@@ -162,7 +163,7 @@ def _producer(entry: RuleEntry) -> str:
     return producer
 
 
-def read_rule(entry: RuleEntry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
+def read_rule(entry: RuleEntry, operations: tuple[str, ...] = (*OPERATIONS, *METADATA_OPERATIONS)) -> NameRule:
     """Read one rule; raises WrongSetting if the rule is invalid. operations: the operations that the rule may use."""
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional_text("name")) is not None else None
@@ -204,10 +205,10 @@ def read_rule(entry: RuleEntry, operations: tuple[str, ...] = (*OPERATIONS, *PLA
 def _check_rule(entry: RuleEntry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.setting_error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
-    if rule.asks_event and (rule.do in PLACES or entry.optional_text("stage") is not None):
+    if rule.has_event_conditions and (rule.do in METADATA_OPERATIONS or entry.optional_text("stage") is not None):
         raise entry.setting_error(
             "a rule with conditions on the event can use neither `stage` nor the metadata table",
-            f"remove `stage`, and remove `do` if it is one of {', '.join(PLACES)}",
+            f"remove `stage`, and remove `do` if it is one of {', '.join(METADATA_OPERATIONS)}",
         )
     if rule.do is not None and rule.do not in known:
         raise entry.setting_error(f"unknown operation {rule.do!r}", f"operations: {', '.join(known)}")

@@ -37,7 +37,7 @@ class RuleEntry:
     def optional_text(self, key: str) -> str | None:
         """Return the text of a key, or None if the key is absent. Numbers and booleans are returned as written."""
         node = self.nodes.get(key)
-        return None if node is None else self._scalar(key, node)
+        return None if node is None else self._scalar_text(key, node)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the texts in the list of a key, or a single text as a tuple; empty if the key is absent."""
@@ -45,7 +45,7 @@ class RuleEntry:
         if node is None:
             return ()
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        return tuple(self._scalar(key, item) for item in nodes)
+        return tuple(self._scalar_text(key, item) for item in nodes)
 
     def flag(self, key: str) -> bool | None:
         """Return the boolean of a key, or None if the key is absent; raises WrongSetting for any other value."""
@@ -77,7 +77,7 @@ class RuleEntry:
         mark = at.start_mark if isinstance(at, yaml.Node) else at
         return _setting_error(self.file, mark.line + 1 if mark else self.line, self.rule, problem, correction)
 
-    def _scalar(self, key: str, node: yaml.Node) -> str:
+    def _scalar_text(self, key: str, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL or node.value == "":
             raise self.setting_error(f"{key} is not a text", f"write `{key}: some text`", node)
         return str(node.value)

@@ -42,7 +42,7 @@ def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name,
     """
     newest: dict[tuple[Name, str], TagsFacet] = {}
     for facet in facets:
-        for dataset in datasets_with_tags(facet.name, facet.order[1], naming):
+        for dataset in datasets_of_tags_facet(facet.name, facet.order[1], naming):
             known = newest.get((dataset, facet.producer))
             if known is None or (known.order, known.place) < (facet.order, facet.place):
                 newest[dataset, facet.producer] = facet
@@ -52,14 +52,14 @@ def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name,
     return found
 
 
-def datasets_with_tags(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
+def datasets_of_tags_facet(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
     """Return the datasets to which a tags facet applies, as names without generations.
 
     name: the name of the dataset in the event with the facet. time_us: the time of this event.
     """
-    bound = naming.bound(name, time_us)
-    resolved = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
-    return {bound, *(each.plain for each in resolved)}
+    bound = naming.location_at(name, time_us)
+    resolved = (naming.resolve(name, time_us), *naming.generations.all_generations(bound))
+    return {bound, *(each.without_generation for each in resolved)}
 
 
 def has_tag(key: str, value: str, requested_key: str) -> bool:

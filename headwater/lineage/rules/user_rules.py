@@ -129,7 +129,7 @@ class UserRules:
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
         """Return the (key, value) pairs of the tags on a column, or on the dataset itself if `column` is None."""
-        rules = self._tags.rules_for(namespace, name)
+        rules = self._tags_index.rules_for(namespace, name)
         if column is None:
             return frozenset((rule.key, rule.value) for rule in rules if rule.selector.column is None)
         fitting = (rule for rule in rules if rule.selector.column is not None and rule.selector.is_column_match(column))
@@ -152,41 +152,41 @@ class UserRules:
 
     def is_constant(self, dataset: Name, column: str) -> bool:
         """Tell whether `constants.yaml` declares that a column, or a struct around it, is made of no column."""
-        rules = self._constants.rules_for(*dataset.parts)
+        rules = self._constants_index.rules_for(*dataset.parts)
         names = (column, *parent_keys(column, frozenset())) if rules else ()
         return any(rule.is_column_match(name) for rule in rules for name in names)
 
     def declared_write(self, producer: str, job: str, run_key: str, output: Name) -> str | None:
         """Return `whole`, `part` or `append` from the first rule that matches a write; None if no rule matches."""
-        rules = self._rewrites.rules_for(*output.parts) if self.rewrites else ()
+        rules = self._write_rules_index.rules_for(*output.parts) if self.rewrites else ()
         return next((rule.writes for rule in rules if rule.writes and rule.is_match(producer, job, run_key)), None)
 
     def has_write_rules(self, output: Name) -> bool:
         """Tell whether a rule with `writes` may apply to writes of a dataset."""
-        return bool(self.rewrites) and any(rule.writes for rule in self._rewrites.rules_for(*output.parts))
+        return bool(self.rewrites) and any(rule.writes for rule in self._write_rules_index.rules_for(*output.parts))
 
     def retention_us(self, dataset: Name) -> int | None:
         """Return how long (us) a dataset keeps its rows by the first matching rule with `keeps`; None without one."""
-        rules = self._rewrites.rules_for(*dataset.parts) if self.rewrites else ()
+        rules = self._write_rules_index.rules_for(*dataset.parts) if self.rewrites else ()
         return next((rule.retention_us for rule in rules if rule.retention_us is not None), None)
 
     def consumers_of(self, namespace: str, name: str) -> tuple[Consumer, ...]:
         """Return the declared readers of a dataset."""
-        return self._consumers.rules_for(namespace, name)
+        return self._consumers_index.rules_for(namespace, name)
 
     def is_system(self, dataset: Name) -> bool:
         """Tell whether a dataset is a system table. Maps and lists leave out system tables; verdicts include them."""
-        found = self._system_names.get(dataset)
+        found = self._is_system_by_dataset.get(dataset)
         if found is None:
-            found = self._system_names[dataset] = is_system(self.system, *dataset.parts)
+            found = self._is_system_by_dataset[dataset] = is_system(self.system, *dataset.parts)
         return found
 
     @cached_property
-    def _system_names(self) -> dict[Name, bool]:
+    def _is_system_by_dataset(self) -> dict[Name, bool]:
         return {}
 
     @cached_property
-    def _tags(self) -> RuleIndex[TagRule]:
+    def _tags_index(self) -> RuleIndex[TagRule]:
         return RuleIndex(((rule.selector, rule) for rule in self.tags), self.names.canonical)
 
     @cached_property
@@ -198,15 +198,15 @@ class UserRules:
         return RuleIndex(((rule.input, rule) for rule in self.masking), self.names.canonical)
 
     @cached_property
-    def _constants(self) -> RuleIndex[Selector]:
+    def _constants_index(self) -> RuleIndex[Selector]:
         return RuleIndex(((selector, selector) for selector in self.constants), self.names.canonical)
 
     @cached_property
-    def _rewrites(self) -> RuleIndex[WriteRule]:
+    def _write_rules_index(self) -> RuleIndex[WriteRule]:
         return RuleIndex(((rule.selector, rule) for rule in self.rewrites), self.names.canonical)
 
     @cached_property
-    def _consumers(self) -> RuleIndex[Consumer]:
+    def _consumers_index(self) -> RuleIndex[Consumer]:
         return RuleIndex(((one.selector, one) for one in self.consumers), self.names.canonical)
 
 

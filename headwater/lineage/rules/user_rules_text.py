@@ -51,7 +51,7 @@ def read_consumers(text: str, file: str) -> tuple[Consumer, ...]:
 
 def _tag_rule(entry: RuleEntry) -> TagRule:
     entry.required_text("dataset")
-    return TagRule(_selector(entry), entry.required_text("tag"), entry.optional_text("value") or "true")
+    return TagRule(_read_selector(entry), entry.required_text("tag"), entry.optional_text("value") or "true")
 
 
 def _masking_rule(entry: RuleEntry) -> MaskingRule:
@@ -68,7 +68,7 @@ def _constant_selector(entry: RuleEntry) -> Selector:
     for key in ("dataset", "column"):
         if _WILDCARDS.issuperset(entry.required_text(key)):
             raise entry.setting_error(f"{key} fits everything", f"name the {key}, or a part of its name, as in `etl_*`")
-    return _selector(entry)
+    return _read_selector(entry)
 
 
 def _write_rule(entry: RuleEntry) -> WriteRule:
@@ -102,15 +102,15 @@ def _retention_us(entry: RuleEntry, keeps: str | None) -> int | None:
 
 def _edge_selector(entry: RuleEntry, key: str) -> Selector:
     part = entry.nested_entry(key, _COLUMN_KEYS)
-    return Selector() if part is None else _selector(part)
+    return Selector() if part is None else _read_selector(part)
 
 
 def _consumer_rule(entry: RuleEntry) -> Consumer:
     entry.required_text("dataset")
     return Consumer(
-        entry.required_text("consumer"), entry.optional_text("measure"), _selector(entry), entry.texts("columns")
+        entry.required_text("consumer"), entry.optional_text("measure"), _read_selector(entry), entry.texts("columns")
     )
 
 
-def _selector(entry: RuleEntry) -> Selector:
+def _read_selector(entry: RuleEntry) -> Selector:
     return Selector(*(entry.optional_text(key) for key in _COLUMN_KEYS))

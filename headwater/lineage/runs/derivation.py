@@ -11,9 +11,9 @@ from headwater.lineage.edges.facet_contents import FacetContents
 from headwater.lineage.edges.output_lineage import EdgeRules
 from headwater.lineage.edges.schema_history import SchemaHistory, SchemaMention, SchemaMentionStore, schema_mentions
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Span, joined
+from headwater.lineage.names.generations import DatasetChange, NameSpan, merge_spans
 from headwater.lineage.names.name_resolution import NameResolver, TimedLocation, event_bindings
-from headwater.lineage.runs.merged_run import sent_changes, sent_writes
+from headwater.lineage.runs.merged_run import changes_as_sent, writes_as_sent
 from headwater.lineage.runs.run_derivation import DerivedRun, RunCache, RunDerivation
 from headwater.lineage.runs.run_facts import DecidingFacts, RunFacts
 
@@ -26,7 +26,7 @@ class ChangedBatch(Protocol[RunSet]):
     RunSet: the type that an implementation uses for a set of runs.
     """
 
-    def name_changes(self, runs: RunSet) -> Iterable[tuple[str, Sequence[Change]]]:
+    def name_changes(self, runs: RunSet) -> Iterable[tuple[str, Sequence[DatasetChange]]]:
         """Yield (run key, drops and renames of the run from oldest to newest) for some of these runs.
 
         The result contains the runs that drop or rename a dataset now, and those that did so before the batch.
@@ -39,10 +39,10 @@ class ChangedBatch(Protocol[RunSet]):
         batch.
         """
 
-    def add_runs_using(self, runs: RunSet, changed_names: Iterable[Span]) -> RunSet:
+    def add_runs_using(self, runs: RunSet, changed_names: Iterable[NameSpan]) -> RunSet:
         """Return these runs and all runs that use one of the names, as sent, at a time in the span of the name."""
 
-    def add_runs_with_changed_columns(self, runs: RunSet, changed_names: Set[Span]) -> RunSet:
+    def add_runs_with_changed_columns(self, runs: RunSet, changed_names: Set[NameSpan]) -> RunSet:
         """Store the schemas of the batch, and return these runs and all runs with columns that the schemas may change.
 
         changed_names: the names that mean other datasets after the batch, with the time spans of the change.
@@ -59,13 +59,17 @@ def affected_runs(
     Drops and renames depend on symlinks, and writes depend on both. So the function first applies the symlinks, then
     the drops and renames, and then the writes.
     """
-    linked = set(map(Span, naming.bind(links)))
+    linked = set(map(NameSpan, naming.add_bindings(links)))
     runs = batch.add_runs_using(runs, linked)
-    changed = joined(span for run_key, sent in batch.name_changes(runs) for span in naming.set_changes(run_key, sent))
+    changed = merge_spans(
+        span for run_key, sent in batch.name_changes(runs) for span in naming.set_changes(run_key, sent)
+    )
     runs = batch.add_runs_using(runs, changed)
-    written = joined(span for run_key, sent in batch.name_writes(runs) for span in naming.set_writes(run_key, sent))
+    written = merge_spans(
+        span for run_key, sent in batch.name_writes(runs) for span in naming.set_writes(run_key, sent)
+    )
     runs = batch.add_runs_using(runs, written)
-    return batch.add_runs_with_changed_columns(runs, joined(linked | changed | written))
+    return batch.add_runs_with_changed_columns(runs, merge_spans(linked | changed | written))
 
 
 FactsByRun = Mapping[str, Sequence[RunFacts]]
@@ -87,7 +91,7 @@ class DerivationStore(SchemaMentionStore, Protocol):
         For a run with many events, these are `DecidingFacts`; otherwise these are all facts.
         """
 
-    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[NameSpan]) -> Iterable[str]:
         """Return the keys of the runs that use one of these names, as sent, for a dataset or in a lineage facet.
 
         The time from the first to the last event of the run must overlap the time span of the name. For declarations,
@@ -169,32 +173,34 @@ class Derivation:
 
     # Methods of the protocol `ChangedBatch`
 
-    def name_changes(self, runs: FactsByRun) -> Iterator[tuple[str, Sequence[Change]]]:
+    def name_changes(self, runs: FactsByRun) -> Iterator[tuple[str, Sequence[DatasetChange]]]:
         """Yield (run key, drops and renames) for each run that drops or renames a dataset now, or did before."""
         for run_key, facts in runs.items():
             if any(self.run_cache.content_traits(fact).has_name_changes for fact in facts):
-                yield run_key, sent_changes(facts)
-            elif self.naming.generations.changes(run_key):
+                yield run_key, changes_as_sent(facts)
+            elif self.naming.generations.changes_of_run(run_key):
                 yield run_key, ()
 
     def name_writes(self, runs: FactsByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield (run key, writes) for each run that writes a name with a symlink, DROP or RENAME now, or did before."""
         for run_key, facts in runs.items():
             if any(
-                self.naming.moves(name) for fact in facts for name in self.run_cache.content_traits(fact).output_names
+                self.naming.may_change(name)
+                for fact in facts
+                for name in self.run_cache.content_traits(fact).output_names
             ):
-                yield run_key, sent_writes(self._all_facts(run_key, facts))
-            elif self.naming.generations.writes(run_key):
+                yield run_key, writes_as_sent(self._all_facts(run_key, facts))
+            elif self.naming.generations.writes_of_run(run_key):
                 yield run_key, ()
 
-    def add_runs_using(self, runs: FactsByRun, changed_names: Iterable[Span]) -> FactsByRun:
+    def add_runs_using(self, runs: FactsByRun, changed_names: Iterable[NameSpan]) -> FactsByRun:
         """Return these runs and all runs that use one of the names in its time span."""
         return self._add_runs(runs, self._store.runs_using(changed_names)) if changed_names else runs
 
-    def add_runs_with_changed_columns(self, runs: FactsByRun, changed_names: Set[Span]) -> FactsByRun:
+    def add_runs_with_changed_columns(self, runs: FactsByRun, changed_names: Set[NameSpan]) -> FactsByRun:
         """Store the schemas of the new facts, and return these runs and all runs with columns that they may change."""
         datasets = {dataset for span in changed_names for dataset in self.naming.datasets_in(span)}
-        checked_datasets = self.checked_datasets = datasets | self.naming.generations.taken_back()
+        checked_datasets = self.checked_datasets = datasets | self.naming.generations.pop_removed_generations()
         found: set[str] = set()
         if changed_names:
             names = self.naming.names_of_any(datasets) | {span.name for span in changed_names}
@@ -202,7 +208,7 @@ class Derivation:
             self.schema_history.clear_lists({dataset for dataset in checked_datasets if dataset.generation in runs})
             found.update(
                 self._runs_using_schemas(
-                    Span(dataset) for dataset in checked_datasets if self._store.is_schema_source(dataset)
+                    NameSpan(dataset) for dataset in checked_datasets if self._store.is_schema_source(dataset)
                 )
             )
         with_parts = {*self._store.names_with_new_parts(), *self._moved_with_parts(changed_names)}
@@ -210,7 +216,7 @@ class Derivation:
             checked_datasets |= with_parts
             found.update(
                 self._runs_using_schemas(
-                    Span(dataset) for dataset in with_parts if self._store.is_schema_source(dataset)
+                    NameSpan(dataset) for dataset in with_parts if self._store.is_schema_source(dataset)
                 )
             )
         uses: dict[Name, list[SchemaMention]] = {}
@@ -226,17 +232,17 @@ class Derivation:
         if changed or changed_names:
             self.run_cache.remove_runs_using(names.union(span.name for span in changed_names))
         if changed:
-            found.update(self._store.runs_using(map(Span, names)))
+            found.update(self._store.runs_using(map(NameSpan, names)))
         return self._add_runs(runs, found)
 
-    def _moved_with_parts(self, changed_names: Set[Span]) -> Set[Name]:
+    def _moved_with_parts(self, changed_names: Set[NameSpan]) -> Set[Name]:
         """Return changed names if events mention parts of datasets to which they refer now, at any location."""
-        names = {span.name for span in changed_names} if self.naming.moved.any else set()
-        locations = {location for name in names for location in self.naming.moved.locations(name)}
+        names = {span.name for span in changed_names} if self.naming.moved_names.has_moves else set()
+        locations = {location for name in names for location in self.naming.moved_names.locations(name)}
         every = self.naming.names_at_all_locations(locations)
         return names if any(map(self._store.has_part_mention, every)) else set()
 
-    def _runs_using_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
+    def _runs_using_schemas(self, schema_sources: Iterable[NameSpan]) -> Iterable[str]:
         """Return the keys of the runs that may have used columns of these datasets, in these spans, from other runs."""
         return self._store.runs_using(
             source._replace(name=name) for source in schema_sources for name in self.naming.names_of(source.name)

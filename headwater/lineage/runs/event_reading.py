@@ -157,7 +157,7 @@ class FactsReader:
         self._event_rules = event_rules or default_rules().of_events
         self._has_complete_lists = has_complete_lists
         self._canonical_name = canonical_name
-        self._canonical_job = canonical_job or default_rules().job
+        self._canonical_job = canonical_job or default_rules().canonical_job
         self._contents = contents
         self._bodies = BodyReader()
         self._shapes: BoundedCache[str, ShapeFacts] = BoundedCache()
@@ -252,11 +252,13 @@ class FactsReader:
         for content in filter(None, content_hashes):
             lines = self._contents.lineage(content) if content != DELETED else ()
             names |= {name for line in lines for name in (line.source, line.target) if name}
-        return {name for name in names if self._event_rules.concern(name)}
+        return {name for name in names if self._event_rules.may_apply(name)}
 
     def _name_forms(self, shape: ShapeFacts, producer: str, job_namespace: str) -> dict[Name, Name]:
         """Return the names that mean another dataset in an event, each with the name of that dataset."""
-        forms = ((name, self._event_rules.form(name, producer, job_namespace)) for name in shape.conditional_names)
+        forms = (
+            (name, self._event_rules.event_form(name, producer, job_namespace)) for name in shape.conditional_names
+        )
         return {name: form for name, form in forms if form != name}
 
     def _store_contents(self, contents: Iterable[Content]) -> None:
@@ -383,7 +385,7 @@ class FactsReader:
 
 def make_facts_reader(names: NameRules, contents: FacetContents) -> FactsReader:
     """Return a reader of facts that applies these rules for names and jobs."""
-    return FactsReader(names.canonical, contents, names.job, names.has_complete_lists, names.of_events)
+    return FactsReader(names.canonical, contents, names.canonical_job, names.has_complete_lists, names.of_events)
 
 
 def _apply_name_forms(use: DatasetUse, name_forms: Mapping[Name, Name]) -> DatasetUse:
@@ -409,7 +411,7 @@ def _is_stored(contents: FacetContents, read_content: Callable[[str], object], c
 
 
 def _sent_job(sent: Sent) -> Name:
-    return Name(sent.job_namespace or "", sent.job_name or "").cut
+    return Name(sent.job_namespace or "", sent.job_name or "").shortened
 
 
 def _versions_by_index(shape: ShapeFacts, sent: Sequence[str | None]) -> dict[int, str]:

@@ -21,7 +21,7 @@ def job_key(job: Name, artifact: str | None) -> Name:
     job: the canonical name of the job.
     artifact: Fabric's `trident.artifact.id`, which stays the same if a notebook is renamed; None without one.
     """
-    job = job.cut
+    job = job.shortened
     found = _SESSION.match(job.name)
     name = job.name[: found.end(1)] + job.name[found.end() :] if found else job.name
     if artifact is None:
@@ -37,7 +37,7 @@ def run_key(run_id: str, job: Name) -> str:
     """
     if _UUID.fullmatch(run_id):
         return run_id.lower()
-    return msgspec.json.encode([run_id, *job.cut.parts]).decode()
+    return msgspec.json.encode([run_id, *job.shortened.parts]).decode()
 
 
 def run_id_of(key: str) -> str:

@@ -11,7 +11,7 @@ LOST_AFTER = timedelta(hours=24)
 LOST_AFTER_US = LOST_AFTER // timedelta(microseconds=1)
 
 
-def lost_sql(last_us: str, now_us: str, table: str | None = None) -> str:
+def lost_run_condition(last_us: str, now_us: str, table: str | None = None) -> str:
     """Return a SQL condition, for SQLite and Spark, that is true if a run is lost.
 
     The condition uses the columns `state` and `processing` of the run.
@@ -34,7 +34,7 @@ ENDED = "ENDED"
 """The state of a batch run without a terminal event whose parent or root run has ended."""
 
 
-def ended_sql(run_table: str, parent_table: str) -> str:
+def ended_with_parent_condition(run_table: str, parent_table: str) -> str:
     """Return a SQL condition, for SQLite and Spark, that is true if a run ended with its parent or root run.
 
     run_table: the table of the run, with the columns `state`, `processing`, and `time_us` of its newest event.
@@ -44,7 +44,7 @@ def ended_sql(run_table: str, parent_table: str) -> str:
     return f"{is_open} AND {parent_table}.ended_us >= {run_table}.time_us"
 
 
-def has_ended(*, is_open: bool, is_streaming: bool, last_us: int, ends_us: Iterable[int | None]) -> bool:
+def ended_with_parent(*, is_open: bool, is_streaming: bool, last_us: int, ends_us: Iterable[int | None]) -> bool:
     """Tell whether a run ended with its parent or its root run.
 
     is_open: whether the run has no terminal event. last_us: the time of the newest event of the run.

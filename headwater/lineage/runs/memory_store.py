@@ -9,7 +9,7 @@ from headwater.lineage.edges.edge_sets import ReportedDatasets, reported_dataset
 from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
+from headwater.lineage.names.generations import NameSpan
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.nominal_times import NominalTimes
 from headwater.lineage.runs.run_derivation import CandidatesByOutput, DerivedRun
@@ -71,16 +71,21 @@ class MemoryStore:
         """Return the same as `all_facts`, because this store keeps all facts of a run."""
         return self.all_facts(run_keys)
 
-    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[NameSpan]) -> Iterable[str]:
         """Return the keys of the runs that use a name in its time span, and of all declarations that use one."""
-        return {key for span in spans for key in self._users.get(span.name, ()) if self._overlaps(span, self.runs[key])}
+        return {
+            key
+            for span in spans
+            for key in self._users.get(span.name, ())
+            if self._run_overlaps_span(span, self.runs[key])
+        }
 
     def used_names(self) -> Set[Name]:
         """Return all names, as sent, that runs and declarations use."""
         return self._users.keys()
 
     @staticmethod
-    def _overlaps(span: Span, run: Run) -> bool:
+    def _run_overlaps_span(span: NameSpan, run: Run) -> bool:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
     def is_schema_source(self, dataset: Name) -> bool:
@@ -119,7 +124,7 @@ class MemoryStore:
     def keep_all_mentions(self, names: Iterable[Name]) -> None:
         """Do nothing, because this store keeps every mention."""
 
-    def mentions_newest_first(self, span: Span) -> Iterable[SchemaMention]:
+    def mentions_newest_first(self, span: NameSpan) -> Iterable[SchemaMention]:
         """Return the mentions of schemas under a name in a time span, the newest first."""
         every = reversed(self._mentions.get(span.name, ()))
         return (seen for seen in every if span.since_us <= seen.time_us < span.until_us)

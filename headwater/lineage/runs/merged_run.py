@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change
+from headwater.lineage.names.generations import DatasetChange
 from headwater.lineage.names.name_resolution import MentionSource, NameResolver
 from headwater.lineage.runs.jobs import is_ctas_statement, job_key
 from headwater.lineage.runs.run_facts import (
@@ -90,7 +90,7 @@ class RunDataset(Struct, gc=False):
     @property
     def names(self) -> frozenset[Name]:
         """All names that the events of the run use for the dataset."""
-        return self.aliases | {self.name.plain}
+        return self.aliases | {self.name.without_generation}
 
 
 class Run(Struct):
@@ -201,7 +201,7 @@ def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
         declared_facets=_declared_facets(describing),
         has_drops=len(written) < len(outputs),
         producer=newest.content.producer,
-        script=_script(describing, [*input_mentions, *output_mentions], inputs, written),
+        script=_script_of_run(describing, [*input_mentions, *output_mentions], inputs, written),
         write_signs=frozenset(sign for fact in counted.facts for sign in fact.content.write_signs),
         has_failed=counted.has_failed,
         tie_breaker=newest.run_key if newest.kind == "RUN" else newest.event_id,
@@ -247,7 +247,7 @@ def _select_counted_facts(ordered: Sequence[RunFacts], processing: str) -> _Coun
     return _CountedFacts(ordered, None, ends[-1])
 
 
-def _script(
+def _script_of_run(
     ordered: Sequence[RunFacts],
     mentions: Iterable[ResolvedMention],
     inputs: Mapping[Name, RunDataset],
@@ -286,20 +286,20 @@ def _schema_hash(name: Name, datasets: Mapping[Name, RunDataset]) -> str | None:
     return datasets[name].schema if name in datasets else None
 
 
-def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
+def changes_as_sent(facts: Iterable[RunFacts]) -> list[DatasetChange]:
     """Return the drops and renames of a run with names as sent, the oldest first; empty unless the run is COMPLETE."""
-    found: list[tuple[Any, Change]] = []
+    found: list[tuple[Any, DatasetChange]] = []
     counted = _select_counted_facts(*_ordered_facts_and_processing(facts))
     for fact in counted.facts if counted.completion else ():
         for each in fact.outputs if fact.kind == "RUN" else ():
             if each.lifecycle == "DROP":
-                found.append((fact.order, Change(fact.time_us, each.name, None)))
+                found.append((fact.order, DatasetChange(fact.time_us, each.name, None)))
             elif each.lifecycle == "RENAME" and each.previous_name:
-                found.append((fact.order, Change(fact.time_us, each.previous_name, each.name)))
+                found.append((fact.order, DatasetChange(fact.time_us, each.previous_name, each.name)))
     return [change for _, change in sorted(found, key=lambda each: each[0])]
 
 
-def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
+def writes_as_sent(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
     """Yield (time in us, name as sent) for each output of a run that the run does not finally drop or rename.
 
     Runs and attempts that did not complete count as well, because they may have written their outputs.
@@ -420,7 +420,7 @@ def _resolve_inputs(
 ) -> Iterator[ResolvedMention]:
     for fact in ordered:
         for each in fact.inputs:
-            yield naming.input(source, each.name, fact.time_us), each, fact.time_us
+            yield naming.resolve_input(source, each.name, fact.time_us), each, fact.time_us
 
 
 def _resolve_outputs(
@@ -431,13 +431,15 @@ def _resolve_outputs(
     If the last report of an output is DROP, all mentions of this output mean the dropped generation.
     may_write: whether the run did not complete. If so, a DROP counts only if all reports of the output are DROP.
     """
-    uses = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
+    uses = [
+        (naming.location_at(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs
+    ]
     dropped = _dropped_outputs(((location, each.lifecycle) for location, each, _ in uses), may_write=may_write)
     for location, each, time_us in uses:
         is_written = may_write and location not in dropped and each.lifecycle == "DROP"
         use = replace(each, lifecycle=None) if is_written else each
         lifecycle = "DROP" if location in dropped else use.lifecycle
-        yield naming.output(source, each.name, time_us, lifecycle), use, time_us
+        yield naming.resolve_output(source, each.name, time_us, lifecycle), use, time_us
 
 
 def _may_write(processing: str, kind: str, *, is_completed: bool) -> bool:

@@ -251,7 +251,7 @@ class RunDerivation:
     def __init__(self, rules: EdgeRules):
         self.run_cache = RunCache(rules.contents, rules.naming)
         self._schema_sources: set[Name] = set()
-        self._rules = rules._replace(schema_at=partial(self._record_schema_source, rules.schema_at))
+        self._rules = rules._replace(schema_at=partial(self._schema_with_source_recorded, rules.schema_at))
 
     def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> DerivedRun:
         """Derive one run.
@@ -283,7 +283,7 @@ class RunDerivation:
             schema_sources,
         )
 
-    def _record_schema_source(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
+    def _schema_with_source_recorded(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
         """Return the schema hash of a dataset at a time, and record that the derivation used columns of the dataset."""
         self._schema_sources.add(dataset)
         return schema_at(dataset, time_us)
@@ -342,7 +342,7 @@ def _recurring_candidates(run: Run, rules: EdgeRules) -> list[RecurringCandidate
 def _candidates_by_output(
     run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None
 ) -> CandidatesByOutput:
-    return {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in candidates}
+    return {candidate.job_output: _candidate_of_run(run, candidate, nominal_us) for candidate in candidates}
 
 
 def recurring_candidate(run: Run, lineage: OutputLineage) -> RecurringCandidate:
@@ -375,7 +375,7 @@ def _write_kind_of_output(run: Run, lineage: OutputLineage) -> int:
     )
 
 
-def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
+def _candidate_of_run(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,

@@ -22,7 +22,7 @@ Facets = dict[str, Raw]
 CanonicalizerOfEvent = Callable[[str, str], CanonicalizeName]
 """(producer, namespace of the job) → function for canonical names of datasets in an event of this producer and job
 
-`NameRules.in_event` is such a function.
+`NameRules.canonical_in_event` is such a function.
 """
 
 RUN_INDEX = 1
@@ -133,7 +133,9 @@ def canonical_job(wire: WireEvent, jobs: CanonicalizeJob) -> Name | None:
     if wire.job is UNSET:
         return None
     outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
-    return jobs(Name(wire.job.namespace, wire.job.name).cut, [Name(each.namespace, each.name) for each in outputs])
+    return jobs(
+        Name(wire.job.namespace, wire.job.name).shortened, [Name(each.namespace, each.name) for each in outputs]
+    )
 
 
 def canonicalizer_of(wire: WireEvent, names: CanonicalizerOfEvent, jobs: CanonicalizeJob) -> CanonicalizeName:

@@ -15,18 +15,18 @@ class AsOf(NamedTuple):
     as_of_us: the time that the question asks about.
     known_at_us: the time up to which received events are taken into account.
     seen_since_us: the time since which runs must have reported an edge.
-    every: whether to include lineage that no longer counts (`view=all`).
+    includes_outdated: whether to include lineage that no longer counts (`view=all`).
     origins: the origins that edges may have; edges with other origins are excluded.
-    newest: whether to exclude earlier executions (`view=newest`).
+    only_newest: whether to exclude earlier executions (`view=newest`).
     window_us: how long an execution counts as use after it ended (rule 6.8); None for the window of the user's rules.
     """
 
     as_of_us: int | None = None
     known_at_us: int | None = None
     seen_since_us: int | None = None
-    every: bool = False
+    includes_outdated: bool = False
     origins: frozenset[EdgeOrigin] = EDGE_ORIGINS
-    newest: bool = False
+    only_newest: bool = False
     window_us: int | None = None
 
     def window(self, snapshot: Snapshot) -> Window:
@@ -40,7 +40,12 @@ class AsOf(NamedTuple):
 
         The index contains only lineage that counts now, with the edges that are inferred from SQL.
         """
-        return self.as_of_us is not None or self.known_at_us is not None or self.every or not self.includes_inferred
+        return (
+            self.as_of_us is not None
+            or self.known_at_us is not None
+            or self.includes_outdated
+            or not self.includes_inferred
+        )
 
     @property
     def includes_inferred(self) -> bool:
@@ -49,12 +54,14 @@ class AsOf(NamedTuple):
 
     def excluded_edge_sets(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield the numbers of the edge sets with an origin that the question excludes."""
-        return (number for number, lineage in snapshot.graph.sets.items() if edge_origin(*lineage) not in self.origins)
+        return (
+            number for number, lineage in snapshot.graph.edge_sets.items() if edge_origin(*lineage) not in self.origins
+        )
 
 
 class View(NamedTuple):
     """The snapshot, the edges that count, and the user's rules with which a question is answered."""
 
     snapshot: Snapshot
-    counted: CountedEdges
+    counted_edges: CountedEdges
     rules: UserRules

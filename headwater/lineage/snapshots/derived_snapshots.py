@@ -25,16 +25,16 @@ from headwater.lineage.runs.jobs import (
     job_key,
     newest_retirement_times,
 )
-from headwater.lineage.runs.lost_runs import has_ended
+from headwater.lineage.runs.lost_runs import ended_with_parent
 from headwater.lineage.runs.memory_store import MemoryStore, RelatedRunsInMemory
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_facts import RunFacts, Tag, names_with_part_mentions
-from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats, without_masking_file
+from headwater.lineage.snapshots.snapshot import EdgeSetStats, Remask, ReportTimes, Snapshot, without_masking_file
 from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, newest_rewrite
 
 
 class CandidateSnapshot(Snapshot):
-    """A snapshot with all data in attributes. The creator sets the attributes and calls `take` for each output.
+    """A snapshot with all data in attributes. Its creator sets them and calls `add_candidates` for each output.
 
     schemas: maps datasets, with their generations, to their columns.
     base_times: maps datasets, with their generations, to the times (us) of their base lists.
@@ -64,7 +64,7 @@ class CandidateSnapshot(Snapshot):
         self._candidates_by_edge_set: list[Sequence[Candidate[OutputLineage]]] = []
         self._rewrites: dict[Name, WholeRewrite] = {}
 
-    def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
+    def add_candidates(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
         """Add the edge sets of all jobs that write one output.
 
         candidates: the candidates of the output in all its generations.
@@ -87,34 +87,36 @@ class CandidateSnapshot(Snapshot):
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of one generation of a dataset."""
-        found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
+        found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.without_generation)
         return found.with_unlisted_spellings(spellings) if spellings else found
 
-    def base_us(self, dataset: Name) -> int | None:
+    def base_list_us(self, dataset: Name) -> int | None:
         """Return the time (us) of the base list of one generation of a dataset, None without a list (rule 12.7)."""
         return self.base_times.get(dataset)
 
-    def described(self) -> Iterable[Name]:
+    def datasets_with_schema(self) -> Iterable[Name]:
         """Return the datasets with a schema. Each generation is a separate dataset."""
         return self.schemas
 
-    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+    def current_tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the tags in force, by dataset."""
         return self.tagged
 
     def was_read_to_write(self, dataset: Name) -> bool:
         """Tell whether any run has ever read a dataset to write another dataset."""
-        return dataset.plain in self.ever_read
+        return dataset.without_generation in self.ever_read
 
-    def job(self, key: Name) -> Name:
+    def job_name(self, key: Name) -> Name:
         """Return the name of a job from its key."""
         return self.jobs.get(key, key)
 
-    def stats(self, number: int) -> Stats:
+    def edge_set_stats(self, number: int) -> EdgeSetStats:
         """Return statistics of the runs that report an edge set."""
         candidates = self._candidates_by_edge_set[number]
         times = [candidate.time_us for candidate in candidates]
-        return Stats(len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates))
+        return EdgeSetStats(
+            len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates)
+        )
 
     def newest_run(self, number: int) -> str | None:
         """Return the key of the newest run that reports an edge set."""
@@ -124,24 +126,24 @@ class CandidateSnapshot(Snapshot):
         """Tell whether a run without a terminal event is known to have ended with its parent or its root run."""
         return run in self.ended
 
-    def applications(self, number: int) -> Set[str]:
+    def applications_of_edge_set(self, number: int) -> Set[str]:
         """Return the keys of the parents of the runs that report an edge set in the newest execution of its job."""
-        newest = max(self._candidates[self.graph.sets[number][0]], key=candidate_order_key).execution
+        newest = max(self._candidates[self.graph.edge_sets[number][0]], key=candidate_order_key).execution
         runs = (
             candidate.run_key for candidate in self._candidates_by_edge_set[number] if candidate.execution == newest
         )
         return {self.parents[run] for run in runs if run in self.parents}
 
-    def older_than(self, time_us: int) -> Iterator[int]:
+    def edge_sets_older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets that no run reported at or after a time (us)."""
-        return (number for number in self.graph.sets if self.seen(number).last_us < time_us)
+        return (number for number in self.graph.edge_sets if self.report_times(number).last_us < time_us)
 
-    def seen(self, number: int) -> Seen:
+    def report_times(self, number: int) -> ReportTimes:
         """Return the times at which runs first and last reported an edge set."""
         times = [candidate.time_us for candidate in self._candidates_by_edge_set[number]]
-        return Seen(min(times), max(times))
+        return ReportTimes(min(times), max(times))
 
-    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+    def newest_rewrite(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of one generation of a dataset that began last, None without a rewrite."""
         return self._rewrites.get(dataset)
 
@@ -163,10 +165,10 @@ class CandidateSnapshot(Snapshot):
     ) -> None:
         self._candidates_by_edge_set.append(behind)
         number = len(self._candidates_by_edge_set) - 1
-        self._put(number, job_output, edge_set, self.seen(number).last_us)
+        self._put_edge_set(number, job_output, edge_set, self.report_times(number).last_us)
 
 
-def counted_rewrites(
+def with_counted_rewrites(
     candidates: Candidates[OutputLineage], *, by_parts: bool
 ) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
     """Return the candidates with `write_kind` set to 1 for whole rewrites and to 0 for all other writes (rule 6.7).
@@ -232,11 +234,13 @@ class FactSnapshot(CandidateSnapshot):
             names_with_part_mentions(facts),
             CommitProofs(p for f in facts for p in parse_proof_signs(f.content.write_signs)),
         )
-        for output, candidates in by_output(self.store.candidates).items():
+        for output, candidates in group_by_output(self.store.candidates).items():
             by_parts = output is not None and not parts.isdisjoint(naming.names_at_all_locations([output]))
-            self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
+            self.add_candidates(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
-            self.ever_read.update(name.plain for each in lineage for name in inputs_other_than_output(each))
+            self.ever_read.update(
+                name.without_generation for each in lineage for name in inputs_other_than_output(each)
+            )
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
         """Return the keys of the columns that writers list for a dataset, None if the dataset has no base list."""
@@ -244,7 +248,7 @@ class FactSnapshot(CandidateSnapshot):
 
     def _has_ended(self, run: Run) -> bool:
         above = (self.store.runs.get(key) for key in {run.parent or run.key, run.execution} - {run.key})
-        return has_ended(
+        return ended_with_parent(
             is_open=run.ended_us is None,
             is_streaming=run.processing != "BATCH",
             last_us=run.time_us,
@@ -266,7 +270,7 @@ class FactSnapshot(CandidateSnapshot):
             return int(is_whole_rewrite(decide_write_kind(rules, job_output, write), has_parts=by_parts))
 
         output = next(iter(candidates)).output
-        names = self.naming.names_of(output.plain) if output is not None and self._proofs else ()
+        names = self.naming.names_of(output.without_generation) if output is not None and self._proofs else ()
 
         return {
             job_output: [each._replace(write_kind=counts(job_output, each)) for each in own]
@@ -297,7 +301,7 @@ class FactSnapshot(CandidateSnapshot):
         return not self.store.used_names().isdisjoint(self.naming.names_of(dataset))
 
 
-def by_output(
+def group_by_output(
     candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]],
 ) -> dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]]:
     """Group candidates by the dataset that they write, without its generation.
@@ -307,5 +311,7 @@ def by_output(
     found: dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]] = {}
     for job_output, by_run in candidates.items():
         if by_run:
-            found.setdefault(job_output.output and job_output.output.plain, {})[job_output] = list(by_run.values())
+            found.setdefault(job_output.output and job_output.output.without_generation, {})[job_output] = list(
+                by_run.values()
+            )
     return found

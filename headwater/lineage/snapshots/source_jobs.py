@@ -25,7 +25,7 @@ class Explanations(NamedTuple):
     complete: set[int]
 
 
-def explained_by_jobs(
+def explain_by_job_events(
     graph: Graph,
     in_force: Callable[[int], bool],
     columns_of: Callable[[Name], Columns],
@@ -38,12 +38,12 @@ def explained_by_jobs(
     name_of: returns the name of a job from its key. Users declare jobs by name, but the key may be an artifact's id.
     """
     found = Explanations({}, set())
-    for number in filter(in_force, graph.declared):
-        job_output, lineage = graph.sets[number]
-        dataset = None if lineage.output is None else graph.dataset(lineage.output)
+    for number in filter(in_force, graph.declared_edge_sets):
+        job_output, lineage = graph.edge_sets[number]
+        dataset = None if lineage.output is None else graph.dataset_number(lineage.output)
         if lineage.output is None or dataset is None:
             continue
-        writers = [(each, graph.sets[each][0]) for each in graph.fed_by.get(dataset, ())]
+        writers = [(each, graph.edge_sets[each][0]) for each in graph.writers_by_dataset.get(dataset, ())]
         observed = [(each, by.job) for each, by in writers if by.layer == "observed" and by.output == lineage.output]
         same = [each for each, key in observed if job_output.job in (key, name_of(key))]
         if not same:
@@ -55,7 +55,7 @@ def explained_by_jobs(
         for each in same:
             if is_whole:
                 found.inputs[each] = lineage.column_sources
-            left_out = frozenset(graph.sets[each][1].unaccounted_columns)
+            left_out = frozenset(graph.edge_sets[each][1].unaccounted_columns)
             known = bool(left_out) and ALL_COLUMNS not in left_out
             if known and not ColumnList(left_out, listed.top_level).unaccounted_keys(accounted):
                 found.complete.add(each)
@@ -73,13 +73,13 @@ def _accounted_columns(lineage: OutputLineage) -> LineColumns:
 class DatasetsThroughJobs(NamedTuple):
     """The datasets that feed edge sets through source jobs.
 
-    through: maps edge sets to the datasets that their source jobs read.
-    unfollowed: edge sets with a source job that reports no dataset in its newest executions. This also includes edge
-    sets of a job that is its own source and reports no dataset that it reads.
+    by_edge_set: maps edge sets to the datasets that their source jobs read.
+    unfollowed_edge_sets: edge sets with a source job that reports no dataset in its newest executions. This also
+    includes edge sets of a job that is its own source and reports no dataset that it reads.
     """
 
-    through: dict[int, frozenset[Name]]
-    unfollowed: frozenset[int]
+    by_edge_set: dict[int, frozenset[Name]]
+    unfollowed_edge_sets: frozenset[int]
 
 
 def follow_source_jobs(
@@ -97,21 +97,21 @@ def follow_source_jobs(
     """
     if not graph.with_source_jobs:  # no edge set has a job as a source
         return DatasetsThroughJobs({}, frozenset())
-    jobs = _JobReads(graph, graph.of_job, key_as_sent, name_of)
-    newest = {key: set(filter(is_newest, numbers)) for key, numbers in graph.of_job.items()}
+    jobs = _JobReads(graph, graph.edge_sets_by_job, key_as_sent, name_of)
+    newest = {key: set(filter(is_newest, numbers)) for key, numbers in graph.edge_sets_by_job.items()}
     newest_jobs = _JobReads(graph, newest, key_as_sent, name_of)
     through: dict[int, frozenset[Name]] = {}
     unfollowed = set()
     for number in graph.with_source_jobs:
-        job_output, lineage = graph.sets[number]
+        job_output, lineage = graph.edge_sets[number]
         sources = set(map(key_as_sent, lineage.source_jobs))
-        every = jobs.behind(sources)
-        found = frozenset().union(*map(jobs.reads, every))
+        every = jobs.with_source_jobs(sources)
+        found = frozenset().union(*map(jobs.datasets_read_by, every))
         if found:
             through[number] = found
         own = {job_output.job, name_of(job_output.job)} & sources
-        reads_itself = bool(lineage.read_datasets) or any(map(jobs.is_fed, own))
-        if (own and not reads_itself) or not all(map(newest_jobs.leads_to_a_dataset, every)):
+        reads_itself = bool(lineage.read_datasets) or any(map(jobs.has_reported_source, own))
+        if (own and not reads_itself) or not all(map(newest_jobs.reads_any_dataset, every)):
             unfollowed.add(number)
     return DatasetsThroughJobs(through, frozenset(unfollowed))
 
@@ -135,16 +135,16 @@ class _JobReads:
         self._key_as_sent = key_as_sent
         self._numbers: dict[Name, set[int]] = {}
         for key, numbers in of_job.items():
-            if any(graph.sets[number][0].has_job for number in numbers):
+            if any(graph.edge_sets[number][0].has_job for number in numbers):
                 for name in {key, name_of(key)}:
                     self._numbers.setdefault(name, set()).update(numbers)
         self._reads: dict[Name, frozenset[Name]] = {}
         self._feeds: dict[Name, list[JobFeed]] = {}
-        for number in graph.feeding:
-            for feed in graph.sets[number][1].job_feeds:
+        for number in graph.job_feeds:
+            for feed in graph.edge_sets[number][1].job_feeds:
                 self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
 
-    def behind(self, jobs: Iterable[Name]) -> set[Name]:
+    def with_source_jobs(self, jobs: Iterable[Name]) -> set[Name]:
         """Return the given jobs and all jobs that feed them, directly or through other jobs."""
         found: set[Name] = set()
         todo = list(jobs)
@@ -153,26 +153,28 @@ class _JobReads:
             if job not in found:
                 found.add(job)
                 named = chain.from_iterable(
-                    self._graph.sets[number][1].source_jobs for number in self._edge_sets_of(job)
+                    self._graph.edge_sets[number][1].source_jobs for number in self._edge_sets_of(job)
                 )
                 fed = chain.from_iterable(feed.source_jobs for feed in self._feeds.get(job, ()))
                 todo += map(self._key_as_sent, (*named, *fed))
         return found
 
-    def reads(self, job: Name) -> frozenset[Name]:
+    def datasets_read_by(self, job: Name) -> frozenset[Name]:
         """Return the datasets that a job itself reads."""
         found = self._reads.get(job)
         if found is None:
-            own = chain.from_iterable(self._graph.sets[number][1].read_datasets for number in self._edge_sets_of(job))
+            own = chain.from_iterable(
+                self._graph.edge_sets[number][1].read_datasets for number in self._edge_sets_of(job)
+            )
             fed = chain.from_iterable(feed.source_datasets for feed in self._feeds.get(job, ()))
             found = self._reads[job] = frozenset((*own, *fed))
         return found
 
-    def leads_to_a_dataset(self, job: Name) -> bool:
+    def reads_any_dataset(self, job: Name) -> bool:
         """Tell whether a job, or another job that feeds it, reads a dataset."""
-        return any(map(self.reads, self.behind([job])))
+        return any(map(self.datasets_read_by, self.with_source_jobs([job])))
 
-    def is_fed(self, job: Name) -> bool:
+    def has_reported_source(self, job: Name) -> bool:
         """Tell whether an event reports a dataset that feeds a job (rule 4.13)."""
         return any(feed.source_datasets for feed in self._feeds.get(job, ()))
 

@@ -58,7 +58,7 @@ class ValidityHistory(Generic[K]):
             self._add_candidate(candidate)
 
     @property
-    def standing(self) -> list[ValidityInterval[K]]:
+    def open_intervals(self) -> list[ValidityInterval[K]]:
         """The intervals that have not ended after all candidates."""
         return list(self._open_by_edge.values())
 

@@ -31,11 +31,11 @@ def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> Wh
     for job_output, each in every:
         if each.write_kind and (job_output not in last or _start(each) > _start(last[job_output])):
             last[job_output] = each
-    found = (rewrite_of(job_output, each, every) for job_output, each in last.items())
+    found = (whole_rewrite(job_output, each, every) for job_output, each in last.items())
     return max(found, default=None)
 
 
-def rewrite_of(
+def whole_rewrite(
     job_output: JobOutput, candidate: Candidate[Any], written: Sequence[tuple[JobOutput, Candidate[Any]]]
 ) -> WholeRewrite:
     """Return the times at which a whole rewrite began and ended.
@@ -50,19 +50,20 @@ def rewrite_of(
         for by, other in written
         if other.execution == candidate.execution and other.time_us <= candidate.time_us
     )
-    started_us = start_of_rewrite(job_output.job, candidate.started_us, candidate.last_us, beside)
+    started_us = rewrite_start_us(job_output.job, candidate.started_us, candidate.last_us, beside)
     return WholeRewrite(started_us, candidate.time_us)
 
 
-def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[tuple[Name, int]]) -> int:
+def rewrite_start_us(job: Name, started_us: int, last_us: int, same_execution: Iterable[tuple[Name, int]]) -> int:
     """Return the time (us) at which a whole rewrite by a job began.
 
     started_us, last_us: the times of the first and last event of the run.
-    beside: (job, time in microseconds) of each write of the same execution into the dataset up to the end of the run.
+    same_execution: (job, time in microseconds) of each write of the same execution into the dataset up to the end of
+    the run.
     """
     if not is_ctas_statement(job) or started_us != last_us:
         return started_us
-    return min(started_us, max((time_us for by, time_us in beside if is_writing_half(by)), default=started_us))
+    return min(started_us, max((time_us for by, time_us in same_execution if is_writing_half(by)), default=started_us))
 
 
 def _start(candidate: Candidate[Any]) -> tuple[int, int, str]:

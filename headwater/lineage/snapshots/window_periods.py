@@ -24,10 +24,10 @@ class WindowPeriods:
         """
         self._snapshot = snapshot
         self._length_us = length_us
-        self._counted = snapshot.counted()
+        self._counted = snapshot.counted_edges()
         self._cached_views: dict[frozenset[int], CountedEdges] = {}
 
-    def ends(self, dataset: Name) -> Sequence[int]:
+    def end_times_us(self, dataset: Name) -> Sequence[int]:
         """Return the times after the newest event at which edge sets that use a dataset stop counting.
 
         The times are sorted and in microseconds.
@@ -36,7 +36,7 @@ class WindowPeriods:
         newest_us = self._snapshot.newest_event_us()
         return every if newest_us is None else every[bisect_right(every, newest_us) :]
 
-    def at(self, dataset: Name, end_us: int | None) -> CountedEdges:
+    def counted_edges_at(self, dataset: Name, end_us: int | None) -> CountedEdges:
         """Return the edges that count for the use of a dataset in the window that ends at `end_us`.
 
         end_us: the end of the window in microseconds, None for the time of the newest event.
@@ -54,33 +54,43 @@ class WindowPeriods:
         return self._cached_views[gone]
 
     def _without_edge_sets(self, gone: Set[int]) -> CountedEdges:
-        recent = bytearray(self._recent)
+        recent = bytearray(self._recent_mask)
         for number in gone:
             recent[number] = 0
-        return replace(self._counted, recent=bytes(recent), attempted=self._counted.attempted - gone)
+        return replace(self._counted, recent_mask=bytes(recent), attempted=self._counted.attempted - gone)
 
     def _limited_edge_sets(self, dataset: Name) -> set[int]:
         """Return the edge sets that count for a limited time and use the dataset or any dropped or renamed dataset."""
-        found = {number for each in self._counted.lifetimes.of(dataset) for number in self._reading_edge_sets(each)}
+        found = {
+            number
+            for each in self._counted.lifetimes.all_generations(dataset)
+            for number in self._reading_edge_sets(each)
+        }
         return (found | self._readers_of_dropped) & self._end_times_by_edge_set.keys()
 
     def _reading_edge_sets(self, dataset: int) -> Iterator[int]:
         """Yield the edge sets that read or write a dataset, including runs that read it but did not complete."""
         graph = self._snapshot.graph
-        yield from (*graph.readers(dataset), *graph.fed_by.get(dataset, ()), *graph.attempts_reading(dataset))
+        yield from (
+            *graph.edge_sets_reading(dataset),
+            *graph.writers_by_dataset.get(dataset, ()),
+            *graph.attempts_reading(dataset),
+        )
 
     @cached_property
     def _readers_of_dropped(self) -> set[int]:
         """The edge sets that use dropped or renamed datasets. Walks follow readers through these datasets."""
-        return {number for each in self._counted.hidden for number in self._reading_edge_sets(each)}
+        return {number for each in self._counted.dropped_datasets for number in self._reading_edge_sets(each)}
 
     @cached_property
-    def _recent(self) -> bytes:
+    def _recent_mask(self) -> bytes:
         """A mask with 1 for each edge set that counts as long as the window contains its last run."""
         counted = self._counted
         if not self._length_us:
             return bytes(len(counted.last_us))
-        return bytes(at != MIN_TIME_US and number not in counted.retired for number, at in enumerate(counted.last_us))
+        return bytes(
+            at != MIN_TIME_US and number not in counted.retired_edge_sets for number, at in enumerate(counted.last_us)
+        )
 
     @cached_property
     def _end_times_by_edge_set(self) -> dict[int, int]:
@@ -88,13 +98,13 @@ class WindowPeriods:
         if not self._length_us:
             return {}
         counted = self._counted
-        masks = counted.live, counted.latest, counted.reading
+        masks = counted.live_mask, counted.latest_mask, counted.reading_mask
         found = {
             number: counted.last_us[number]
-            for number, is_recent in enumerate(self._recent)
+            for number, is_recent in enumerate(self._recent_mask)
             if is_recent and not all(mask[number] for mask in masks)
         }
-        found |= {number: self._snapshot.seen(number).last_us for number in counted.attempted}
+        found |= {number: self._snapshot.report_times(number).last_us for number in counted.attempted}
         return {number: last_us + self._length_us + 1 for number, last_us in found.items()}
 
 

@@ -132,17 +132,17 @@ def _has_other_source(result: "OutputColumns", output_index: int) -> bool:
 
 def _column_edges(output: str | None, origins: "Origins", datasets: Sequence[ScriptDataset]) -> Iterator[SentEdge]:
     if not origins and output is not None:
-        yield SentEdge(None, output, None, None, _transformation(None))
+        yield SentEdge(None, output, None, None, _transformation_of_step(None))
     for (index, column), steps in sorted(origins.items()):
         for step in _sorted_steps(steps):
-            yield SentEdge(None, output, datasets[index].dataset, column, _transformation(step))
+            yield SentEdge(None, output, datasets[index].dataset, column, _transformation_of_step(step))
 
 
 def _sorted_steps(steps: Iterable["ColumnStep"]) -> list["ColumnStep"]:
     return sorted(set(steps))
 
 
-def _transformation(step: "ColumnStep | None") -> Transformation:
+def _transformation_of_step(step: "ColumnStep | None") -> Transformation:
     return (
         Transformation(step.direct, step.masked, step.subtype, None)
         if step

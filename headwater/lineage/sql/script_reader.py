@@ -212,12 +212,14 @@ class _ScriptReader:
                 self._reason = self._reason or _unsupported_use(shorten_name(likely_column))
                 self._possible_sources.add(index)
 
-    def _record_named_columns(self, names: Container[str], indexes: Iterable[int]) -> None:
-        """Count columns of the datasets at `indexes` as used if `names` contains the casefolded name of the column."""
-        for index in indexes:
+    def _record_named_columns(self, column_names: Container[str], dataset_indexes: Iterable[int]) -> None:
+        """Count the columns with these casefolded names in the datasets at these indexes as used."""
+        for index in dataset_indexes:
             columns = self._tables.tables[index].columns
             self._budget.spend_copies(len(columns))
-            self._reader.references.named_origins.update((index, each) for each in columns if each.casefold() in names)
+            self._reader.references.named_origins.update(
+                (index, each) for each in columns if each.casefold() in column_names
+            )
 
     def _mark_all_inputs(self, reason: str) -> None:
         self._reason = self._reason or reason

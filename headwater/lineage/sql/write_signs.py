@@ -25,7 +25,7 @@ def find_write_signs(sql: str, dialect: str) -> frozenset[str]:
     if not _SIGN_WORDS.search(sql):
         return frozenset()
     try:
-        return _signs(parse_statements(sql, dialect))
+        return _signs_of_statements(parse_statements(sql, dialect))
     except (UnsupportedSql, RecursionError):
         return frozenset(_signs_in_text(sql))
 
@@ -37,7 +37,7 @@ def _signs_in_text(sql: str) -> Iterator[str]:
         yield SIGN_PARTITIONS
 
 
-def _signs(statements: Sequence[exp.Expr]) -> frozenset[str]:
+def _signs_of_statements(statements: Sequence[exp.Expr]) -> frozenset[str]:
     found = {sign for statement in statements for sign in _statement_signs(statement)}
     targets = {target for statement in statements if (target := _target_name(statement)) is not None}
     if SIGN_SQL_WHOLE in found and len(targets) > 1:

@@ -24,7 +24,7 @@ class EdgeGroups:
         self._uses = array("I")
         self._free: list[int] = []
 
-    def use(self, edges: EdgeGroup) -> int:
+    def add_use(self, edges: EdgeGroup) -> int:
         """Count one more use of a group, and return its number."""
         number = self._numbers.get(edges)
         if number is None:
@@ -36,11 +36,11 @@ class EdgeGroups:
         self._uses[number] += 1
         return number
 
-    def use_again(self, number: int) -> None:
+    def add_use_of(self, number: int) -> None:
         """Count one more use of a group by its number."""
         self._uses[number] += 1
 
-    def release(self, number: int) -> None:
+    def remove_use(self, number: int) -> None:
         """Count one use less of a group, and delete the group after its last use."""
         self._uses[number] -= 1
         if not self._uses[number]:
@@ -71,36 +71,36 @@ class Adjacency(dict[int, "array[int]"]):
     def edges(self, node: int) -> Iterator[tuple[int, int, int]]:
         """Yield (far node, transformation, edge set) of each edge at a node."""
         groups = self._groups.edges
-        for far, group in pairs(self.get(node, NO_EDGES)):
-            for transformation, number in pairs(groups[group]):
+        for far, group in number_pairs(self.get(node, NO_EDGES)):
+            for transformation, number in number_pairs(groups[group]):
                 yield far, transformation, number
 
-    def places(self, node: int) -> dict[int, int]:
+    def group_positions(self, node: int) -> dict[int, int]:
         """Map each far node of a node to the index of its first group number in the node's array."""
         fars = self.get(node, NO_EDGES)[::2]
         return {far: 2 * at + 1 for at, far in zip(range(len(fars) - 1, -1, -1), reversed(fars), strict=True)}
 
-    def replace(self, nodes: Iterable[int], groups: Mapping[int, int | None]) -> None:
+    def replace_groups(self, nodes: Iterable[int], groups: Mapping[int, int | None]) -> None:
         """Replace groups at some nodes.
 
         groups: maps group numbers to their replacements. None removes a group, and groups without a key stay the same.
         """
         for node in nodes:
             kept = array("I")
-            for far, group in pairs(self[node]):
+            for far, group in number_pairs(self[node]):
                 other = groups.get(group, group)
                 if other is not None:
                     kept.append(far)
                     kept.append(other)
             self[node] = kept
 
-    def used(self, nodes: Collection[int]) -> Iterator[int]:
+    def group_numbers(self, nodes: Collection[int]) -> Iterator[int]:
         """Yield the group number of each entry at some nodes."""
         for node in nodes:
             yield from self[node][1::2]
 
 
-def pairs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
+def number_pairs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
     """Split a flat sequence into pairs.
 
     The pairs of a node's array are (far node, group number). The pairs of a group are (transformation, edge set).

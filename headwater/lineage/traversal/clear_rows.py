@@ -10,16 +10,16 @@ from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.frontier import Hit
 
 
-class Writes(NamedTuple):
+class WriteTimes(NamedTuple):
     """Functions that return the times of writes, in microseconds.
 
-    seen: returns the times at which runs first and last reported an edge set.
-    rows_until: takes a dataset and the time of a write. Returns the time when the written rows were gone, or
+    report_times: returns the times at which runs first and last reported an edge set.
+    rows_until_us: takes a dataset and the time of a write. Returns the time when the written rows were gone, or
     `MAX_TIME_US` if they may still exist.
     """
 
-    seen: Callable[[int], tuple[int, int]]
-    rows_until: Callable[[Name, int], int]
+    report_times: Callable[[int], tuple[int, int]]
+    rows_until_us: Callable[[Name, int], int]
 
 
 class ClearRows(NamedTuple):
@@ -35,12 +35,12 @@ class ClearRows(NamedTuple):
     hit: Hit
 
     @property
-    def are_there(self) -> bool:
+    def still_exist(self) -> bool:
         """Whether the values may still exist: no whole rewrite replaced them, and their retention has not expired."""
         return self.until_us == MAX_TIME_US
 
 
-def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int, ClearRows]:
+def clear_rows(graph: Graph, clear: Collection[int], writes: WriteTimes) -> dict[int, ClearRows]:
     """Map nodes to the clear values that runs wrote into them from columns with clear values.
 
     The source must have had clear values at the time of the write. If a whole rewrite replaced the rows of a column,
@@ -53,7 +53,7 @@ def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int
         source = todo.pop()
         until_us = found[source].until_us if source in found else MAX_TIME_US
         for target, edges in _clear_edges(graph, source, clear).items():
-            seen = [writes.seen(number) for _, number in edges]
+            seen = [writes.report_times(number) for _, number in edges]
             if min(first_us for first_us, _ in seen) > until_us:
                 continue
             wrote_us = min(max(last_us for _, last_us in seen), until_us)
@@ -70,27 +70,27 @@ def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int
     return found
 
 
-def _rows_until_us(graph: Graph, writes: Writes, target: int, wrote_us: int) -> int:
-    return writes.rows_until(graph.names[graph.dataset_of[target]], wrote_us)
+def _rows_until_us(graph: Graph, writes: WriteTimes, target: int, wrote_us: int) -> int:
+    return writes.rows_until_us(graph.names[graph.dataset_of[target]], wrote_us)
 
 
 def _tie_breaker(graph: Graph, hit: Hit) -> tuple[object, ...]:
     """Return the sort key for edges with the same time."""
-    source, job = graph.columns[hit.parent], graph.sets[hit.edge_set][0].job
+    source, job = graph.columns[hit.parent], graph.edge_sets[hit.edge_set][0].job
     return graph.names[source.dataset], source.key or "", job, repr(graph.transformations[hit.transformation])
 
 
-def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
+def _clear_edges(graph: Graph, source: int, excluded: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
     """Return the DIRECT edges without a mask that observed runs report from a column.
 
     The result maps each target to the (transformation, edge set) pairs of its edges.
-    but: targets that are not part of the result.
+    excluded: targets that are not part of the result.
     """
     found = defaultdict[int, list[tuple[int, int]]](list)
-    for target, transformation, number in graph.out.edges(source):
+    for target, transformation, number in graph.outgoing.edges(source):
         how = graph.transformations[transformation]
-        if graph.dataset_of[target] < 0 or target in but or not how.is_direct or how.is_masked:
+        if graph.dataset_of[target] < 0 or target in excluded or not how.is_direct or how.is_masked:
             continue
-        if graph.sets[number][0].layer == "observed":
+        if graph.edge_sets[number][0].layer == "observed":
             found[target].append((transformation, number))
     return found

@@ -14,7 +14,7 @@ from headwater.lineage.edges.candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.output_lineage import AmbiguousName, OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.traversal.adjacency import Adjacency, EdgeGroup, EdgeGroups, pairs
+from headwater.lineage.traversal.adjacency import Adjacency, EdgeGroup, EdgeGroups, number_pairs
 
 _NO_TRANSFORMATION = Transformation(is_direct=False, is_masked=False, subtype=None, description=None)
 
@@ -38,67 +38,68 @@ class Graph:
 
     names: the datasets, indexed by dataset number.
     generations: maps names without generations to the dataset numbers of their generations.
-    columns: the columns, indexed by node. `dataset_of` and `keys` contain the same data as flat, faster lists.
-    nested: the datasets with a column that may be nested in another column.
+    columns: the columns, indexed by node. `dataset_of` and `column_keys` contain the same data as flat, faster lists.
+    datasets_with_nesting: the datasets with a column that may be nested in another column.
     transformations: the transformations, indexed by transformation number.
-    out, into: the edges from each node and the edges into each node; `groups` stores their edge groups.
-    sets: maps edge sets to (job output, lineage).
-    explained: maps edge sets to their opaque inputs that other runs cover, as in `edge_sets.EdgeSet`.
-    accounted: maps edge sets to the explained inputs for which another run also shows the sources of the output.
-    fed_by: maps datasets to the edge sets that write them; attempts are excluded.
-    feeds: maps datasets to the edge sets that read them; attempts are excluded.
-    of_job: maps job keys to the edge sets of the job; attempts are excluded.
+    outgoing, incoming: the edges from each node and the edges into each node; `edge_groups` stores their edge groups.
+    edge_sets: maps edge sets to (job output, lineage).
+    explained_inputs: maps edge sets to their opaque inputs that other runs cover, as in `edge_sets.EdgeSet`.
+    accounted_inputs: maps edge sets to the explained inputs for which another run also shows the sources of the output.
+    writers_by_dataset: maps datasets to the edge sets that write them; attempts are excluded.
+    readers_by_dataset: maps datasets to the edge sets that read them; attempts are excluded.
+    edge_sets_by_job: maps job keys to the edge sets of the job; attempts are excluded.
     mentions: maps edge sets that only mention a dataset to this dataset. An example is a DatasetEvent without lineage.
-    mentioned: maps datasets to the edge sets that only mention them.
+    mentions_by_dataset: maps datasets to the edge sets that only mention them.
     possibly_open: edge sets that may not report exactly which columns they read or how they use these columns.
     read_only: edge sets of runs that report neither an output nor a job as target.
     unsourced: edge sets of writers that report no input.
-    feeding: edge sets that report that a dataset feeds a job, without an output (rule 4.13).
-    declared: edge sets of JobEvents with column lineage.
+    job_feeds: edge sets that report that a dataset feeds a job, without an output (rule 4.13).
+    declared_edge_sets: edge sets of JobEvents with column lineage.
     explained_by_job: maps edge sets to the inputs that the JobEvent in force of their job explains (rule 4.7).
     accounted_by_job: edge sets with unaccounted columns for which this JobEvent accounts.
     attempted: the attempts. Their edges are not part of the graph.
     attempts_by_source: maps datasets to the attempts that read them.
     attempts_by_output: maps datasets to the attempts that write them.
-    named: maps nodes to the edge sets that name the column without an edge in this graph.
+    naming_edge_sets: maps nodes to the edge sets that name the column without an edge in this graph.
     with_source_jobs: edge sets that name jobs as sources (rule 4.12).
-    through: maps these edge sets to the datasets that their source jobs read; set by `follow`.
-    unfollowed: edge sets with a source job that reports no dataset in its newest executions; set by `follow`.
+    datasets_through_jobs: maps these edge sets to the datasets that their source jobs read; set by `set_source_jobs`.
+    unfollowed_edge_sets: edge sets with a source job that reports no dataset in its newest executions; set by
+    `set_source_jobs`.
     """
 
     def __init__(self) -> None:
         self.names: list[Name] = []
         self.columns: list[ColumnNode] = []
         self.dataset_of = array("i")
-        self.keys: list[str] = []
+        self.column_keys: list[str] = []
         self.transformations: list[Transformation] = [_NO_TRANSFORMATION]
-        self.groups = EdgeGroups()
-        self.out = Adjacency(self.groups)
-        self.into = Adjacency(self.groups)
-        self.sets: dict[int, tuple[JobOutput, OutputLineage]] = {}
-        self.explained: dict[int, frozenset[Name]] = {}
-        self.accounted: dict[int, frozenset[Name]] = {}
-        self.fed_by: dict[int, set[int]] = {}
-        self.feeds: dict[int, set[int]] = {}
-        self.of_job: dict[Name, set[int]] = {}
+        self.edge_groups = EdgeGroups()
+        self.outgoing = Adjacency(self.edge_groups)
+        self.incoming = Adjacency(self.edge_groups)
+        self.edge_sets: dict[int, tuple[JobOutput, OutputLineage]] = {}
+        self.explained_inputs: dict[int, frozenset[Name]] = {}
+        self.accounted_inputs: dict[int, frozenset[Name]] = {}
+        self.writers_by_dataset: dict[int, set[int]] = {}
+        self.readers_by_dataset: dict[int, set[int]] = {}
+        self.edge_sets_by_job: dict[Name, set[int]] = {}
         self.mentions: dict[int, int] = {}
-        self.mentioned: dict[int, set[int]] = {}
+        self.mentions_by_dataset: dict[int, set[int]] = {}
         self.possibly_open: set[int] = set()
         self.read_only: set[int] = set()
-        self.feeding: set[int] = set()
+        self.job_feeds: set[int] = set()
         self.unsourced: set[int] = set()
-        self.declared: set[int] = set()
+        self.declared_edge_sets: set[int] = set()
         self.explained_by_job: dict[int, tuple[Name, ...]] = {}
         self.accounted_by_job: set[int] = set()
         self.attempted: set[int] = set()
         self.attempts_by_source: dict[int, set[int]] = {}
         self.attempts_by_output: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
-        self.nested: set[int] = set()
-        self.named: dict[int, set[int]] = {}
+        self.datasets_with_nesting: set[int] = set()
+        self.naming_edge_sets: dict[int, set[int]] = {}
         self.with_source_jobs: set[int] = set()
-        self.through: Mapping[int, frozenset[Name]] = {}
-        self.unfollowed: frozenset[int] = frozenset()
+        self.datasets_through_jobs: Mapping[int, frozenset[Name]] = {}
+        self.unfollowed_edge_sets: frozenset[int] = frozenset()
         self._readers_through: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
@@ -106,15 +107,15 @@ class Graph:
         self._hubs: dict[int, int] = {}
         self._unconnected: dict[tuple[int, Name], list[int]] = {}
 
-    def dataset(self, name: Name) -> int | None:
+    def dataset_number(self, name: Name) -> int | None:
         """Return the number of a dataset, None if no edge set has ever mentioned it."""
         return self._dataset_ids.get(name)
 
-    def uses(self, name: Name) -> bool:
+    def has_lineage_under(self, name: Name) -> bool:
         """Tell whether an edge set mentions any generation of a dataset; attempts are ignored."""
         return any(map(self.has_lineage, self.generations.get(name, ())))
 
-    def mentions_any(self, name: Name) -> bool:
+    def is_mentioned_under(self, name: Name) -> bool:
         """Tell whether an edge set or an attempt mentions a dataset or names a column of the dataset."""
         every = self.generations.get(name, ())
         return any(map(self.is_used, every)) or any(self.nodes_of(each) for each in every)
@@ -127,9 +128,13 @@ class Graph:
 
     def has_lineage(self, dataset: int) -> bool:
         """Tell whether an edge set mentions this generation of a dataset; attempts are ignored."""
-        return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
+        return bool(
+            self.writers_by_dataset.get(dataset)
+            or self.readers_by_dataset.get(dataset)
+            or self.mentions_by_dataset.get(dataset)
+        )
 
-    def node(self, dataset: int, key: str) -> int | None:
+    def find_node(self, dataset: int, key: str) -> int | None:
         """Return the node of a column, None if the graph has no node for the column yet."""
         return self._nodes[dataset].get(key)
 
@@ -143,7 +148,7 @@ class Graph:
 
     def is_in_lineage(self, node: int) -> bool:
         """Tell whether lineage names a column."""
-        return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
+        return bool(self.outgoing.get(node) or self.incoming.get(node) or self.naming_edge_sets.get(node))
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether an edge set may read any column of `source` (rules 4.5, 4.10 and 4.12)."""
@@ -152,9 +157,9 @@ class Graph:
             return True
         if self._is_explained(number, name):
             return False
-        return name in self.sets[number][1].opaque_inputs or any(True for _ in self._doubts_about(number, name))
+        return name in self.edge_sets[number][1].opaque_inputs or any(True for _ in self._doubts_about(number, name))
 
-    def may_mean(self, number: int, source: int) -> set[str]:
+    def columns_that_may_mean(self, number: int, source: int) -> set[str]:
         """Return the keys of the columns that an edge set fills from an ambiguous name that may refer to `source`.
 
         Rule 4.10 defines ambiguous names.
@@ -162,12 +167,12 @@ class Graph:
         name = self.names[source]
         if self.is_accounted(number, name):
             return set()
-        lineage = self.sets[number][1]
+        lineage = self.edge_sets[number][1]
         return {key for doubt in self._doubts_about(number, name) for key in lineage.direct_targets_of(doubt.source)}
 
-    def doubts(self, number: int) -> list[AmbiguousName]:
+    def ambiguous_names(self, number: int) -> list[AmbiguousName]:
         """Return the ambiguous names of an edge set, except names that other lineage uses for datasets (rule 4.10d)."""
-        ambiguous_names = self.sets[number][1].ambiguous_names
+        ambiguous_names = self.edge_sets[number][1].ambiguous_names
         return [
             doubt
             for doubt in ambiguous_names
@@ -175,17 +180,18 @@ class Graph:
         ]
 
     def _doubts_about(self, number: int, name: Name) -> Iterator[AmbiguousName]:
-        return (doubt for doubt in self.doubts(number) if name in doubt.possible_inputs)
+        return (doubt for doubt in self.ambiguous_names(number) if name in doubt.possible_inputs)
 
     def _is_known(self, dataset: Name) -> bool:
         """Tell whether an edge set writes a dataset, lists it as an input, or mentions it in a DatasetEvent."""
-        for each in self.generations.get(dataset.plain, ()):
-            if self.fed_by.get(each) or self.mentioned.get(each):
+        for each in self.generations.get(dataset.without_generation, ()):
+            if self.writers_by_dataset.get(each) or self.mentions_by_dataset.get(each):
                 return True
-            for number in self.feeds.get(each, ()):
-                ambiguous_names = self.sets[number][1].ambiguous_names
+            for number in self.readers_by_dataset.get(each, ()):
+                ambiguous_names = self.edge_sets[number][1].ambiguous_names
                 if all(
-                    doubt.separate_dataset is None or doubt.separate_dataset.plain != dataset.plain
+                    doubt.separate_dataset is None
+                    or doubt.separate_dataset.without_generation != dataset.without_generation
                     for doubt in ambiguous_names
                 ):
                     return True
@@ -193,46 +199,46 @@ class Graph:
 
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether any column of an edge set's output may contain any column of `source` (rule 4.6)."""
-        lineage, name = self.sets[number][1], self.names[source]
+        lineage, name = self.edge_sets[number][1], self.names[source]
         if not lineage.has_column_lineage and self._is_through(number, name):
             return True
         writes = name in lineage.source_datasets or (name == lineage.output and name in lineage.opaque_inputs)
         return not lineage.has_column_lineage and writes and not self.is_accounted(number, name)
 
-    def leaves_open(self, number: int, source: int) -> bool:
+    def may_use_unaccounted(self, number: int, source: int) -> bool:
         """Tell whether unaccounted columns of an edge set may use any column of `source` (rules 4.9 and 9.2)."""
-        return self._leaves_open(number, source, self._is_explained)
+        return self._may_use_unaccounted(number, source, self._is_explained)
 
-    def may_fill(self, number: int, source: int) -> bool:
+    def may_fill_unaccounted(self, number: int, source: int) -> bool:
         """Tell whether unaccounted columns of an edge set may contain any column of `source` (rules 4.9 and 8.2)."""
-        return self._leaves_open(number, source, self.is_accounted)
+        return self._may_use_unaccounted(number, source, self.is_accounted)
 
     def is_accounted(self, number: int, name: Name) -> bool:
         """Tell whether other runs or a declaration show which values of a dataset an edge set's output contains."""
-        return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
+        return name in self.accounted_inputs[number] or name in self.explained_by_job.get(number, ())
 
     def _is_explained(self, number: int, name: Name) -> bool:
-        return name in self.explained[number] or name in self.explained_by_job.get(number, ())
+        return name in self.explained_inputs[number] or name in self.explained_by_job.get(number, ())
 
-    def _leaves_open(self, number: int, source: int, is_told: Callable[[int, Name], bool]) -> bool:
-        lineage, name = self.sets[number][1], self.names[source]
+    def _may_use_unaccounted(self, number: int, source: int, is_explained: Callable[[int, Name], bool]) -> bool:
+        lineage, name = self.edge_sets[number][1], self.names[source]
         if not lineage.unaccounted_columns or number in self.accounted_by_job:
             return False
         if self._is_through(number, name):
             return True
-        return (name in lineage.source_datasets or name in lineage.other_inputs) and not is_told(number, name)
+        return (name in lineage.source_datasets or name in lineage.other_inputs) and not is_explained(number, name)
 
-    def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
-        """Set the attributes `through` and `unfollowed`, which describe edge sets with source jobs (rule 4.12)."""
-        self.through, self.unfollowed = through, unfollowed
+    def set_source_jobs(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
+        """Set `datasets_through_jobs` and `unfollowed_edge_sets` of edge sets with source jobs (rule 4.12)."""
+        self.datasets_through_jobs, self.unfollowed_edge_sets = through, unfollowed
         self._readers_through = {}
         for number, names in through.items():
             for name in names:
                 self._readers_through.setdefault(self._dataset_id(name), set()).add(number)
 
-    def readers(self, dataset: int) -> Set[int]:
+    def edge_sets_reading(self, dataset: int) -> Set[int]:
         """Return the edge sets that read a dataset, directly or through a job."""
-        found, through = self.feeds.get(dataset, set()), self._readers_through.get(dataset)
+        found, through = self.readers_by_dataset.get(dataset, set()), self._readers_through.get(dataset)
         return found | (through - self.attempted) if through else found
 
     def attempts_reading(self, dataset: int) -> Set[int]:
@@ -241,33 +247,35 @@ class Graph:
         return found | (through & self.attempted) if through else found
 
     def may_write_anything(self, number: int) -> bool:
-        """Tell whether an `unfollowed` edge set may write any value into some or all columns of its output."""
-        lineage = self.sets[number][1]
+        """Tell whether an edge set in `unfollowed_edge_sets` may write any value into columns of its output."""
+        lineage = self.edge_sets[number][1]
         return not lineage.has_column_lineage or (
             bool(lineage.unaccounted_columns) and number not in self.accounted_by_job
         )
 
     def _is_through(self, number: int, name: Name) -> bool:
         """Tell whether a source job of an edge set reads a dataset that no declaration explains."""
-        return name in self.through.get(number, ()) and name not in self.explained_by_job.get(number, ())
+        return name in self.datasets_through_jobs.get(number, ()) and name not in self.explained_by_job.get(number, ())
 
-    def may_use(self, number: int, source: int) -> bool:
+    def attempt_may_use(self, number: int, source: int) -> bool:
         """Tell whether an attempt that reads `source` may have used any column of `source`."""
-        return self._leaves_attempt_open(number, self.names[source], self.explained[number])
+        return self._leaves_attempt_open(number, self.names[source], self.explained_inputs[number])
 
-    def may_have_written(self, number: int, source: int) -> bool:
+    def attempt_may_have_written(self, number: int, source: int) -> bool:
         """Tell whether an attempt that reads `source` may have written any column of `source` to its output."""
-        return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
+        return self._leaves_attempt_open(number, self.names[source], self.accounted_inputs[number])
 
     def feeds_a_job(self, number: int, source: int) -> bool:
         """Tell whether an edge set without an output reports that `source` feeds a job, directly or through a job."""
-        lineage, name = self.sets[number][1], self.names[source]
-        return bool(lineage.job_feeds) and (name in lineage.opaque_inputs or name in self.through.get(number, ()))
+        lineage, name = self.edge_sets[number][1], self.names[source]
+        return bool(lineage.job_feeds) and (
+            name in lineage.opaque_inputs or name in self.datasets_through_jobs.get(number, ())
+        )
 
     def _leaves_attempt_open(self, number: int, name: Name, ambiguous_names: Set[Name]) -> bool:
-        return name not in ambiguous_names or name in self.through.get(number, ())
+        return name not in ambiguous_names or name in self.datasets_through_jobs.get(number, ())
 
-    def proven(self, counts: Callable[[int], bool]) -> set[int]:
+    def proven_attempts(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts for which a counted edge set of the same job and output reports the same (rule 6.10).
 
         counts: returns whether the edge set with a number counts.
@@ -275,14 +283,14 @@ class Graph:
         return {number for number in self.attempted if self._is_proven(number, counts)}
 
     def _is_proven(self, number: int, counts: Callable[[int], bool]) -> bool:
-        job_output, lineage = self.sets[number]
+        job_output, lineage = self.edge_sets[number]
         return any(
-            self.sets[other][0] == job_output._replace(layer="observed")
+            self.edge_sets[other][0] == job_output._replace(layer="observed")
             and counts(other)
-            and self.explained[other] <= self.explained[number]
-            and self.accounted[other] <= self.accounted[number]
-            and self.sets[other][1].proof_key == lineage.proof_key
-            for other in self.of_job.get(job_output.job, ())
+            and self.explained_inputs[other] <= self.explained_inputs[number]
+            and self.accounted_inputs[other] <= self.accounted_inputs[number]
+            and self.edge_sets[other][1].proof_key == lineage.proof_key
+            for other in self.edge_sets_by_job.get(job_output.job, ())
         )
 
     def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
@@ -311,32 +319,32 @@ class Graph:
         """
         if lineage.output is not None and not job_output.has_job and not lineage.has_sources:
             self.mentions[number] = self._dataset_id(lineage.output)
-            self.mentioned.setdefault(self.mentions[number], set()).add(number)
+            self.mentions_by_dataset.setdefault(self.mentions[number], set()).add(number)
             return
-        self.sets[number] = (job_output, lineage)
-        self.explained[number], self.accounted[number] = explained, accounted
+        self.edge_sets[number] = (job_output, lineage)
+        self.explained_inputs[number], self.accounted_inputs[number] = explained, accounted
         if lineage.source_jobs:
             self.with_source_jobs.add(number)
         if lineage.attempt_state:
             self._put_attempt(number, lineage)
             return
-        self.of_job.setdefault(job_output.job, set()).add(number)
+        self.edge_sets_by_job.setdefault(job_output.job, set()).add(number)
         if job_output.layer == "declared" and job_output.has_job and lineage.has_column_lineage:
-            self.declared.add(number)
+            self.declared_edge_sets.add(number)
         if lineage.has_hidden_inputs or lineage.source_jobs or not lineage.has_column_lineage:
             self.possibly_open.add(number)
         if lineage.output is None:
             output = None
-            (self.feeding if lineage.job_feeds else self.read_only).add(number)
+            (self.job_feeds if lineage.job_feeds else self.read_only).add(number)
         else:
             if not (
                 lineage.has_column_lineage or lineage.source_datasets or lineage.other_inputs or lineage.opaque_inputs
             ):
                 self.unsourced.add(number)
             output = self._dataset_id(lineage.output)
-            self.fed_by.setdefault(output, set()).add(number)
+            self.writers_by_dataset.setdefault(output, set()).add(number)
         for name in (*lineage.source_datasets, *lineage.other_inputs):
-            self.feeds.setdefault(self._dataset_id(name), set()).add(number)
+            self.readers_by_dataset.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             self._unconnected.setdefault((output, job_output.job), []).append(number)
             if not later:
@@ -347,52 +355,52 @@ class Graph:
         """Add the edges of the edge sets that `put` added with `later`."""
         unconnected, self._unconnected = self._unconnected, {}
         for (output, job), numbers in unconnected.items():
-            if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
+            if self.writers_by_dataset[output].intersection(self.edge_sets_by_job[job]).issubset(numbers):
                 self._add_new_edges(output, numbers)
             else:
                 self._merge_edges(output, numbers)
 
     def _add_new_edges(self, output: int, numbers: Sequence[int]) -> None:
         """Add the edges of all edge sets of a job and output, if none of these edge sets has edges yet."""
-        out, into, groups = self.out, self.into, self.groups
+        out, into, groups = self.outgoing, self.incoming, self.edge_groups
         if len(numbers) > 1:
             for (source, target), edges in self._groups_by_ends(output, numbers).items():
-                group = groups.use(edges)
+                group = groups.add_use(edges)
                 out.add(source, target, group)
                 into.add(target, source, group)
             return
         known: dict[int, int] = {}
-        for source, target, transformation in self._edges(numbers[0], output, self.sets[numbers[0]][1]):
+        for source, target, transformation in self._edges(numbers[0], output, self.edge_sets[numbers[0]][1]):
             group = known.get(transformation, -1)
             if group < 0:
-                group = known[transformation] = groups.use((transformation, numbers[0]))
+                group = known[transformation] = groups.add_use((transformation, numbers[0]))
             else:
-                groups.use_again(group)
+                groups.add_use_of(group)
             out.add(source, target, group)
             into.add(target, source, group)
 
     def _merge_edges(self, output: int, numbers: Sequence[int]) -> None:
         """Add the edges of edge sets to the existing edges of the same job and output."""
         by_ends = self._groups_by_ends(output, numbers)
-        onward = {source: self.out.places(source) for source, _ in by_ends}
-        back = {target: self.into.places(target) for _, target in by_ends}
+        onward = {source: self.outgoing.group_positions(source) for source, _ in by_ends}
+        back = {target: self.incoming.group_positions(target) for _, target in by_ends}
         for (source, target), edges in by_ends.items():
             place = onward[source].get(target)
             if place is None:
-                group = self.groups.use(edges)
-                self.out.add(source, target, group)
-                self.into.add(target, source, group)
+                group = self.edge_groups.add_use(edges)
+                self.outgoing.add(source, target, group)
+                self.incoming.add(target, source, group)
                 continue
-            before = self.out[source][place]
-            group = self.groups.use(self.groups.edges[before] + edges)
-            self.out[source][place] = self.into[target][back[target][source]] = group
-            self.groups.release(before)
+            before = self.outgoing[source][place]
+            group = self.edge_groups.add_use(self.edge_groups.edges[before] + edges)
+            self.outgoing[source][place] = self.incoming[target][back[target][source]] = group
+            self.edge_groups.remove_use(before)
 
     def _groups_by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
         """Group the edges of edge sets by (source, target)."""
         found: dict[tuple[int, int], list[int]] = {}
         for number in numbers:
-            for source, target, transformation in self._edges(number, output, self.sets[number][1]):
+            for source, target, transformation in self._edges(number, output, self.edge_sets[number][1]):
                 found.setdefault((source, target), []).extend((transformation, number))
         return {ends: tuple(edges) for ends, edges in found.items()}
 
@@ -400,21 +408,23 @@ class Graph:
         """Remove the edges of an edge set."""
         ends = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
         sources, targets = {source for source, _ in ends}, {target for _, target in ends}
-        used = list(self.out.used(sources))
-        affected_groups = {group for group in set(used) if number in self.groups.edges[group][1::2]}
+        used = list(self.outgoing.group_numbers(sources))
+        affected_groups = {group for group in set(used) if number in self.edge_groups.edges[group][1::2]}
         before = [group for group in used if group in affected_groups]
         left: dict[int, int | None] = {}
         for group in before:
-            edges = tuple(part for edge in pairs(self.groups.edges[group]) if edge[1] != number for part in edge)
-            left[group] = self.groups.use(edges) if edges else None
-        self.out.replace(sources, left)
-        self.into.replace(targets, left)
+            edges = tuple(
+                part for edge in number_pairs(self.edge_groups.edges[group]) if edge[1] != number for part in edge
+            )
+            left[group] = self.edge_groups.add_use(edges) if edges else None
+        self.outgoing.replace_groups(sources, left)
+        self.incoming.replace_groups(targets, left)
         for group in before:
-            self.groups.release(group)
+            self.edge_groups.remove_use(group)
 
     def _add_names(self, number: int, lineage: OutputLineage) -> None:
         for node in self._named_nodes(lineage):
-            self.named.setdefault(node, set()).add(number)
+            self.naming_edge_sets.setdefault(node, set()).add(number)
 
     def _named_nodes(self, lineage: OutputLineage) -> Iterator[int]:
         for mention in lineage.column_mentions:
@@ -430,11 +440,11 @@ class Graph:
     def remove(self, number: int) -> None:
         """Remove an edge set; an unknown number has no effect."""
         if number in self.mentions:
-            self.mentioned[self.mentions.pop(number)].discard(number)
-        if number not in self.sets:
+            self.mentions_by_dataset[self.mentions.pop(number)].discard(number)
+        if number not in self.edge_sets:
             return
         self.connect()
-        job_output, lineage = self.sets.pop(number)
+        job_output, lineage = self.edge_sets.pop(number)
         self.with_source_jobs.discard(number)
         if lineage.attempt_state:
             self.attempted.discard(number)
@@ -442,21 +452,21 @@ class Graph:
                 for dataset in datasets:
                     place[dataset].discard(number)
             for node in self._named_nodes(lineage):
-                self.named[node].discard(number)
-            del self.explained[number], self.accounted[number]
+                self.naming_edge_sets[node].discard(number)
+            del self.explained_inputs[number], self.accounted_inputs[number]
             return
-        self.of_job[job_output.job].discard(number)
-        for kind in (self.possibly_open, self.read_only, self.feeding, self.unsourced, self.declared):
+        self.edge_sets_by_job[job_output.job].discard(number)
+        for kind in (self.possibly_open, self.read_only, self.job_feeds, self.unsourced, self.declared_edge_sets):
             kind.discard(number)
-        del self.explained[number], self.accounted[number]
+        del self.explained_inputs[number], self.accounted_inputs[number]
         if lineage.output is not None:
             output = self._dataset_id(lineage.output)
-            self.fed_by[output].discard(number)
+            self.writers_by_dataset[output].discard(number)
             self._disconnect(output, number, lineage)
         for node in self._named_nodes(lineage):
-            self.named[node].discard(number)
+            self.naming_edge_sets[node].discard(number)
         for name in (*lineage.source_datasets, *lineage.other_inputs):
-            self.feeds[self._dataset_id(name)].discard(number)
+            self.readers_by_dataset[self._dataset_id(name)].discard(number)
 
     def _attempt_indexes(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
         """Yield (index, datasets) for the indexes `attempts_by_source` and `attempts_by_output`.
@@ -487,7 +497,7 @@ class Graph:
         if found is None:
             found = self._dataset_ids[name] = len(self.names)
             self.names.append(name)
-            self.generations.setdefault(name.plain, []).append(found)
+            self.generations.setdefault(name.without_generation, []).append(found)
             self._nodes.append({})
         return found
 
@@ -498,7 +508,7 @@ class Graph:
             found = nodes[key] = len(self.columns)
             self._add_column(ColumnNode(dataset, key))
             if "." in key:
-                self.nested.add(dataset)
+                self.datasets_with_nesting.add(dataset)
         return found
 
     def _hub(self, number: int) -> int:
@@ -511,7 +521,7 @@ class Graph:
     def _add_column(self, column: ColumnNode) -> None:
         self.columns.append(column)
         self.dataset_of.append(column.dataset)
-        self.keys.append(column.key or "")
+        self.column_keys.append(column.key or "")
 
     def _add_transformation(self, transformation: Transformation) -> int:
         self._transformation_numbers[transformation] = len(self.transformations)

@@ -58,11 +58,11 @@ class ColumnVerdict(NamedTuple):
     key: the key of the column. reason: the explanation of the verdict.
     edge_sets, consumers: the edge sets of readers and the declared consumers that cause the verdict.
     recreated: whether all users of the column read an older generation of the dataset.
-    shown: the edge sets of batch jobs that read the dataset and write nothing.
+    display_only: the edge sets of batch jobs that read the dataset and write nothing.
     earlier: whether only earlier executions use the column.
-    ever: all edge sets that have ever used the column.
-    readers: all edge sets that have ever read the dataset.
-    presumed: whether only jobs that are presumed retired use the column (rule 6.12).
+    ever_used_by: all edge sets that have ever used the column.
+    ever_readers: all edge sets that have ever read the dataset.
+    presumed_retired: whether only jobs that are presumed retired use the column (rule 6.12).
     """
 
     key: str
@@ -71,16 +71,16 @@ class ColumnVerdict(NamedTuple):
     edge_sets: tuple[int, ...]
     consumers: tuple[str, ...]
     recreated: bool = False
-    shown: tuple[int, ...] = ()
+    display_only: tuple[int, ...] = ()
     earlier: bool = False
-    ever: tuple[int, ...] = ()
-    readers: tuple[int, ...] = ()
-    presumed: bool = False
+    ever_used_by: tuple[int, ...] = ()
+    ever_readers: tuple[int, ...] = ()
+    presumed_retired: bool = False
 
 
 def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
     """Return the verdict for each column of a dataset, in the order of `subject.columns`."""
-    return _VerdictRules(graph, subject, counted.of_use()).verdicts()
+    return _VerdictRules(graph, subject, counted.with_earlier_uses()).verdicts()
 
 
 _IDENTITY = "IDENTITY"
@@ -105,16 +105,16 @@ class _ColumnMatcher:
             for parent in parent_keys(own, columns.top_level):
                 self._within.setdefault(parent, []).append(key)
 
-    def same(self, read: str) -> Sequence[str]:
+    def matching(self, read: str) -> Sequence[str]:
         """Return the columns with verdicts that may be the column `read`."""
         return self._same.get(self._columns.key(read), ())
 
-    def around(self, read: str) -> Sequence[str]:
+    def containing(self, read: str) -> Sequence[str]:
         """Return the columns with verdicts that contain the column `read`, which is nested in them."""
         above = parent_keys(self._columns.key(read), self._columns.top_level)
         return [key for parent in above for key in self._same.get(parent, ())]
 
-    def within(self, read: str) -> Sequence[str]:
+    def nested_in(self, read: str) -> Sequence[str]:
         """Return the columns with verdicts that are nested in the column `read`."""
         return self._within.get(self._columns.key(read), ())
 
@@ -136,30 +136,31 @@ class _VerdictRules:
         hides = [each for each in possibly_open if graph.is_opaque(*each)]
         self._opaque = _edge_set_numbers(each for each in hides if self._is_certainly_opaque(*each))
         self._unlisted = _edge_set_numbers(each for each in hides if not self._is_certainly_opaque(*each))
-        self._unaccounted = _edge_set_numbers(each for each in possibly_open if graph.leaves_open(*each))
+        self._unaccounted = _edge_set_numbers(each for each in possibly_open if graph.may_use_unaccounted(*each))
         self._without_steps = _edge_set_numbers(each for each in readers if self._hides_steps(*each))
         attempts = [
             (number, dataset)
             for dataset in subject.numbers
             for number in counted.attempted.intersection(graph.attempts_reading(dataset))
-            if graph.may_use(number, dataset)
+            if graph.attempt_may_use(number, dataset)
         ]
         uses = {(number, dataset) for number, dataset in attempts if self._may_use_columns(number, dataset)}
         only_read = {number for number, _ in attempts} - {number for number, _ in uses}
         self._attempts = _edge_set_numbers(uses)
-        shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
+        shown = {number for number, dataset in readers if only_displays(graph, number, dataset)}
         self._shown = tuple(sorted(shown | only_read))
         self._current_readers = _edge_set_numbers(readers)
         self._was_read = subject.ever_read and (len(subject.locations) < 2 or self._feeds_others(self._current_readers))
         self._readers_ever = _edge_set_numbers(
-            (number, each) for each in subject.numbers for number in graph.readers(each)
+            (number, each) for each in subject.numbers for number in graph.edge_sets_reading(each)
         )
 
     def verdicts(self) -> list[ColumnVerdict]:
         verdicts = ((key, self._verdict(key)) for key in self._subject.columns.by_key)
         ever = self._ever_used_by
         return [
-            each._replace(ever=tuple(sorted(ever.get(key, ()))), readers=self._readers_ever) for key, each in verdicts
+            each._replace(ever_used_by=tuple(sorted(ever.get(key, ()))), ever_readers=self._readers_ever)
+            for key, each in verdicts
         ]
 
     def _verdict(self, key: str) -> ColumnVerdict:
@@ -174,11 +175,20 @@ class _VerdictRules:
             reason = READ if uses else NESTED_READ if inside else COPIED if copied else DECLARED
             recreated = not declared and not any(used.values())
             earlier = (
-                bool(self._counted.newest) and not declared and not any(map(self._counted.newest.__getitem__, used))
+                bool(self._counted.newest_mask)
+                and not declared
+                and not any(map(self._counted.newest_mask.__getitem__, used))
             )
-            presumed = not declared and self._counted.presumed.issuperset(used)
+            presumed = not declared and self._counted.presumed_retired.issuperset(used)
             return ColumnVerdict(
-                key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier, presumed=presumed
+                key,
+                "used",
+                reason,
+                tuple(sorted(used)),
+                declared,
+                recreated,
+                earlier=earlier,
+                presumed_retired=presumed,
             )
         whole = tuple(sorted(self._whole_reads.get(key, {})))
         reasons = (
@@ -197,8 +207,8 @@ class _VerdictRules:
         if not self._was_read:
             return ColumnVerdict(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
-            return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
-        return ColumnVerdict(key, "unused", UNUSED, self._current_readers, (), shown=self._shown)
+            return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), display_only=self._shown)
+        return ColumnVerdict(key, "unused", UNUSED, self._current_readers, (), display_only=self._shown)
 
     def _collect_uses(self, dataset: int) -> None:
         """Collect, for each column with a verdict, the edge sets in which it feeds other columns in a generation."""
@@ -206,31 +216,31 @@ class _VerdictRules:
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
         spellings = [_ColumnMatcher(columns, subject.columns.by_key) for columns in spelt]
         for node in self._graph.nodes_of(dataset):
-            edges = [edge for edge in self._graph.out.edges(node) if self._leads_to_other_column(edge[0], node)]
+            edges = [edge for edge in self._graph.outgoing.edges(node) if self._leads_to_other_column(edge[0], node)]
             numbers = list(self._used_in(node, edges, newest=newest))
             copies = [edge for edge in edges if self._is_copy(edge[1])]
             copying = list(self._used_in(node, copies, newest=newest))
             read = self._graph.columns[node].key or ""
             for spelling in spellings if edges else ():
-                for key in {*spelling.same(read), *spelling.around(read)}:
+                for key in {*spelling.matching(read), *spelling.containing(read)}:
                     self._ever_used_by.setdefault(key, set()).update(number for _, _, number in edges)
             for spelling in spellings if copies else ():
-                for key in spelling.within(read):
+                for key in spelling.nested_in(read):
                     self._ever_used_by.setdefault(key, set()).update(number for _, _, number in copies)
             for spelling in spellings if numbers else ():
                 for found, keys in (
-                    (self._uses_by_column, spelling.same(read)),
-                    (self._nested_uses, spelling.around(read)),
-                    (self._whole_reads, spelling.within(read)),
+                    (self._uses_by_column, spelling.matching(read)),
+                    (self._nested_uses, spelling.containing(read)),
+                    (self._whole_reads, spelling.nested_in(read)),
                 ):
                     _record_uses(found, keys, numbers, newest=newest)
-                _record_uses(self._copies_around, spelling.within(read), copying, newest=newest)
+                _record_uses(self._copies_around, spelling.nested_in(read), copying, newest=newest)
 
     def _used_in(self, node: int, edges: Iterable[tuple[int, int, int]], *, newest: bool) -> Iterator[int]:
         counted = self._counted
         for far, _, number in edges:
-            counts = counted.live[number] if newest else counted.reading[number]
-            if counts and self._reaches_other_column(far, node, anywhere=bool(counted.reading[number])):
+            counts = counted.live_mask[number] if newest else counted.reading_mask[number]
+            if counts and self._reaches_other_column(far, node, anywhere=bool(counted.reading_mask[number])):
                 yield number
 
     def _is_copy(self, transformation: int) -> bool:
@@ -245,7 +255,7 @@ class _VerdictRules:
         """
         if self._graph.dataset_of[far] >= 0:
             return far != node
-        return any(each != node for each, _, _ in self._graph.out.edges(far))
+        return any(each != node for each, _, _ in self._graph.outgoing.edges(far))
 
     def _reaches_other_column(self, far: int, node: int, *, anywhere: bool) -> bool:
         """Tell whether an edge from `node` to `far` leads to a column in or upstream of a dataset that exists.
@@ -255,7 +265,7 @@ class _VerdictRules:
         dataset_of = self._graph.dataset_of
         if dataset_of[far] >= 0:
             return anywhere or self._reaches_existing_dataset(dataset_of[far])
-        onward = (each for each, _, _ in self._graph.out.edges(far))
+        onward = (each for each, _, _ in self._graph.outgoing.edges(far))
         return any(each != node and (anywhere or self._reaches_existing_dataset(dataset_of[each])) for each in onward)
 
     def _reaches_existing_dataset(self, dataset: int) -> bool:
@@ -263,27 +273,28 @@ class _VerdictRules:
         todo, seen = [dataset], {dataset}
         while todo:
             at = todo.pop()
-            if at not in self._counted.hidden:
+            if at not in self._counted.dropped_datasets:
                 return True
-            for number in self._graph.readers(at):
+            for number in self._graph.edge_sets_reading(at):
                 output = self._output_dataset(number)
-                if self._counted.says(number) and output is not None and output not in seen:
+                if self._counted.is_counted(number) and output is not None and output not in seen:
                     seen.add(output)
                     todo.append(output)
         return False
 
     def _output_dataset(self, number: int) -> int | None:
-        output = self._graph.sets[number][1].output
-        return None if output is None else self._graph.dataset(output)
+        output = self._graph.edge_sets[number][1].output
+        return None if output is None else self._graph.dataset_number(output)
 
     def _readers_of(self, dataset: int) -> list[int]:
         counted = self._counted
-        feeds = self._graph.readers(dataset)
+        feeds = self._graph.edge_sets_reading(dataset)
         newest = dataset == self._subject.newest
         return [
             each
             for each in feeds
-            if counted.reading[each] or (newest and counted.says(each) and self._reaches_existing_output(each))
+            if counted.reading_mask[each]
+            or (newest and counted.is_counted(each) and self._reaches_existing_output(each))
         ]
 
     def _reaches_existing_output(self, number: int) -> bool:
@@ -293,29 +304,33 @@ class _VerdictRules:
 
     def _feeds_others(self, readers: Iterable[int]) -> bool:
         """Tell whether a reader writes a dataset at none of the locations of the subject's names."""
-        outputs = (self._graph.sets[number][1].output for number in readers)
-        return any(output is not None and output.plain not in self._subject.locations for output in outputs)
+        outputs = (self._graph.edge_sets[number][1].output for number in readers)
+        return any(
+            output is not None and output.without_generation not in self._subject.locations for output in outputs
+        )
 
     def _is_certainly_opaque(self, number: int, dataset: int) -> bool:
         """Tell whether a dataset is an opaque input of an edge set, not only due to an ambiguous name (rule 4.10)."""
         name = self._graph.names[dataset]
-        return name in self._graph.sets[number][1].opaque_inputs or name in self._graph.through.get(number, ())
+        return name in self._graph.edge_sets[number][1].opaque_inputs or name in self._graph.datasets_through_jobs.get(
+            number, ()
+        )
 
     def _may_use_columns(self, number: int, dataset: int) -> bool:
         """Tell whether an attempt lists an output, or reports that the dataset feeds a job."""
-        return self._graph.sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
+        return self._graph.edge_sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
-        lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
+        lineage, name = self._graph.edge_sets[number][1], self._graph.names[dataset]
         if lineage.has_transformations or name in self._graph.explained_by_job.get(number, ()):
             return False
         return name in lineage.column_sources or (name == lineage.output and name in lineage.other_inputs)
 
 
-def only_shows(graph: Graph, number: int, dataset: int) -> bool:
+def only_displays(graph: Graph, number: int, dataset: int) -> bool:
     """Tell whether an edge set belongs to a batch job that reads a dataset and writes nothing (rule 9.4)."""
-    lineage, name = graph.sets[number][1], graph.names[dataset]
-    return lineage.output is None and name not in lineage.opaque_inputs and name not in graph.explained[number]
+    lineage, name = graph.edge_sets[number][1], graph.names[dataset]
+    return lineage.output is None and name not in lineage.opaque_inputs and name not in graph.explained_inputs[number]
 
 
 def _record_uses(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:

@@ -10,10 +10,10 @@ from itertools import chain, compress
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.traversal.adjacency import NO_EDGES, EdgeGroup, pairs
+from headwater.lineage.traversal.adjacency import NO_EDGES, EdgeGroup, number_pairs
 from headwater.lineage.traversal.column_graph import Graph
 
-MOST_BYTES = 48 << 20
+MAX_BYTES = 48 << 20
 """The approximate size of the cached edges of one snapshot, in bytes, above which the cache is cleared."""
 
 _NODE_BYTES = 240
@@ -61,20 +61,20 @@ class EdgeStore:
         """graph: the graph, which must not change afterwards, except for new nodes of columns that questions name."""
         self.graph = graph
         self.age = 0
-        self._directions = (graph.into, graph.out)
+        self._directions = (graph.incoming, graph.outgoing)
         self._cached_edges: tuple[dict[int, NodeEdges], dict[int, NodeEdges]] = ({}, {})
         self._union_groups: dict[int, EdgeGroup] = {}
         self._unions = 0
         self._bytes = 0
-        self._nested = len(graph.nested)
+        self._nested = len(graph.datasets_with_nesting)
 
-    def at(self, node: int, *, forward: bool) -> NodeEdges | None:
+    def node_edges(self, node: int, *, forward: bool) -> NodeEdges | None:
         """Return the edges at a node, None if the node has no edges.
 
         If a question added a node for a nested column to a dataset without such columns, the cache is cleared first.
         """
-        if len(self.graph.nested) != self._nested:
-            self._nested = len(self.graph.nested)
+        if len(self.graph.datasets_with_nesting) != self._nested:
+            self._nested = len(self.graph.datasets_with_nesting)
             self._clear()
         kept = self._cached_edges[forward]
         found = kept.get(node)
@@ -82,26 +82,26 @@ class EdgeStore:
             edges = self._directions[forward].get(node)
             if not edges:
                 return None
-            self.weigh(_NODE_BYTES)
-            found = kept[node] = self._divide(node, edges)
+            self.add_size(_NODE_BYTES)
+            found = kept[node] = self._split_plain_and_special(node, edges)
         return found
 
-    def group(self, number: int) -> EdgeGroup:
-        """Return the edges of a group by its number. The group belongs to the graph, or `at` created it."""
-        return self.graph.groups.edges[number] if number < _FIRST_UNION else self._union_groups[number]
+    def edge_group(self, number: int) -> EdgeGroup:
+        """Return the edges of a group by its number. The group belongs to the graph, or `node_edges` created it."""
+        return self.graph.edge_groups.edges[number] if number < _FIRST_UNION else self._union_groups[number]
 
-    def weigh(self, size_bytes: int) -> None:
-        """Add to the count of cached bytes. If the count exceeds `MOST_BYTES`, the next walk clears the cache."""
+    def add_size(self, size_bytes: int) -> None:
+        """Add to the count of cached bytes. If the count exceeds `MAX_BYTES`, the next walk clears the cache."""
         self._bytes += size_bytes
 
-    def begin(self) -> int:
+    def begin_walk(self) -> int:
         """Clear the cache if it is too large, and return its age. Each walk calls this method first."""
-        if self._bytes > MOST_BYTES:
+        if self._bytes > MAX_BYTES:
             self._clear()
         return self.age
 
-    def _divide(self, node: int, edges: "array[int]") -> NodeEdges:
-        dataset_of, nested = self.graph.dataset_of, self.graph.nested
+    def _split_plain_and_special(self, node: int, edges: "array[int]") -> NodeEdges:
+        dataset_of, nested = self.graph.dataset_of, self.graph.datasets_with_nesting
         if dataset_of[node] in nested:
             return NodeEdges(NO_EDGES, edges)
         fars = edges[::2]
@@ -111,7 +111,7 @@ class EdgeStore:
             return NodeEdges(edges)
         plain: dict[int, list[int]] = {}
         others = array("I")
-        for far, group in pairs(edges):
+        for far, group in number_pairs(edges):
             if dataset_of[far] in special:
                 others.append(far)
                 others.append(group)
@@ -124,8 +124,8 @@ class EdgeStore:
         """Return the number of a new group with the edges of several jobs between the same two nodes."""
         found = _FIRST_UNION + self._unions
         self._unions += 1
-        edges = self._union_groups[found] = tuple(chain.from_iterable(map(self.group, groups)))
-        self.weigh(_NODE_BYTES + _EDGE_BYTES * len(edges))
+        edges = self._union_groups[found] = tuple(chain.from_iterable(map(self.edge_group, groups)))
+        self.add_size(_NODE_BYTES + _EDGE_BYTES * len(edges))
         return found
 
     def _clear(self) -> None:
@@ -152,14 +152,14 @@ class EdgeOrder(NamedTuple):
     def rank(self, transformation: int, number: int) -> Rank:
         """Return the sort key of an edge; the edge with the smallest key is chosen."""
         what = self.graph.transformations[transformation]
-        job = self.graph.sets[number][0].job
+        job = self.graph.edge_sets[number][0].job
         is_presumed = number in self.presumed
         return (
-            self._age(number), is_presumed, not what.is_direct, what.is_masked, job, what.subtype or "",
+            self._age_key(number), is_presumed, not what.is_direct, what.is_masked, job, what.subtype or "",
             what.description or "",
         )  # fmt: skip
 
-    def first(self, edges: Sequence[Edge]) -> Edge:
+    def first_edge(self, edges: Sequence[Edge]) -> Edge:
         """Return the edge with the smallest rank. In most cases, comparing ages is enough, which is cheaper."""
         newest = self.newest
         candidates = [edge for edge in edges if edge[1] >= len(newest) or newest[edge[1]]]
@@ -171,7 +171,7 @@ class EdgeOrder(NamedTuple):
     def _whole_rank(self, edge: Edge) -> tuple[Rank, int, int]:
         return self.rank(*edge), *edge
 
-    def _age(self, number: int) -> int:
+    def _age_key(self, number: int) -> int:
         """Return the sort key of an edge set's age, which is smallest for newest executions.
 
         Among earlier executions, the execution that ended last has the smallest key.
@@ -181,7 +181,7 @@ class EdgeOrder(NamedTuple):
         return -self.last_us[number]
 
 
-class Choices(dict[int, Edge | tuple[()]]):
+class EdgeChoices(dict[int, Edge | tuple[()]]):
     """Maps group numbers to the edge to follow: the counted edge with the smallest rank, or () if no edge counts.
 
     The choices are cached, because the same group occurs at many nodes.
@@ -197,8 +197,8 @@ class Choices(dict[int, Edge | tuple[()]]):
 
     def __missing__(self, group: int) -> Edge | tuple[()]:
         """Choose the edge to follow in a group."""
-        found = self[group] = self._only_newest_edge(self._store.group(group)) or self._first_edge(group)
-        self._store.weigh(_CHOICE_BYTES)
+        found = self[group] = self._only_newest_edge(self._store.edge_group(group)) or self._first_edge(group)
+        self._store.add_size(_CHOICE_BYTES)
         return found
 
     def _only_newest_edge(self, edges: EdgeGroup) -> Edge | None:
@@ -216,50 +216,52 @@ class Choices(dict[int, Edge | tuple[()]]):
         return (transformation, found[0]) if self._allowed[transformation] else None
 
     def _first_edge(self, group: int) -> Edge | tuple[()]:
-        every = self.counted(group)
-        return every[0] if len(every) == 1 else self._order.first(every) if every else ()
+        every = self.counted_edges(group)
+        return every[0] if len(every) == 1 else self._order.first_edge(every) if every else ()
 
-    def counted(self, group: int) -> list[Edge]:
+    def counted_edges(self, group: int) -> list[Edge]:
         """Return the edges of a group that count and have an allowed transformation."""
         counts, allowed = self._counted_mask, self._allowed
-        return [edge for edge in pairs(self._store.group(group)) if counts[edge[1]] and allowed[edge[0]]]
+        return [edge for edge in number_pairs(self._store.edge_group(group)) if counts[edge[1]] and allowed[edge[0]]]
 
 
 class FollowedEdges:
     """The edges that walks in one direction follow: counted edges with allowed transformations.
 
-    at: a function that returns the edges at a node, None without edges.
+    node_edges: a function that returns the edges at a node, None without edges.
     """
 
-    def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
+    def __init__(self, store: EdgeStore, order: EdgeOrder, choices: EdgeChoices, *, forward: bool):
         """Use the shared caches `store` and `choices`; forward: whether to follow edges from source to target."""
         self.age = store.age
         self.choices = choices
-        self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
+        self.node_edges: Callable[[int], NodeEdges | None] = partial(store.node_edges, forward=forward)
         self._store, self._order = store, order
         self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
 
-    def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
+    def special_edges(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
         """Return the special edges among the edges at a node that count, sorted by rank."""
         kept = self._special.get(node)
         if kept is not None and kept[0] is edges:
             return kept[1]
-        every = [(far, *edge) for far, group in pairs(edges.special) for edge in self.choices.counted(group)]
+        every = [
+            (far, *edge) for far, group in number_pairs(edges.special) for edge in self.choices.counted_edges(group)
+        ]
         every.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
         self._special[node] = edges, every
-        self._store.weigh(_NODE_BYTES + 10 * _EDGE_BYTES * len(every))
+        self._store.add_size(_NODE_BYTES + 10 * _EDGE_BYTES * len(every))
         return every
 
-    def sources(self, node: int) -> Iterator[int]:
+    def far_columns(self, node: int) -> Iterator[int]:
         """Yield the columns at the other ends of the edges at a node, passing through hubs of dataset-wide edges."""
-        edges, choices, dataset_of = self.at(node), self.choices, self._store.graph.dataset_of
+        edges, choices, dataset_of = self.node_edges(node), self.choices, self._store.graph.dataset_of
         if edges is None:
             return
-        for far, group in pairs(edges.plain):
+        for far, group in number_pairs(edges.plain):
             if choices[group]:
                 yield far
-        for far, _, _ in self.special(node, edges) if edges.special else ():
+        for far, _, _ in self.special_edges(node, edges) if edges.special else ():
             if dataset_of[far] < 0:
-                yield from self.sources(far)
+                yield from self.far_columns(far)
             else:
                 yield far

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import AS_STRUCT, CERTAIN, POSSIBLE, StepTarget
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.traversal.adjacency import pairs
+from headwater.lineage.traversal.adjacency import number_pairs
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import FarEdge, FollowedEdges, Rank
 
 _REACHED_AGAIN = 3
 """The kind of a step to a column that is reached now, but was already a result as a struct around another column."""
 
-Step = tuple[int, int, int, int, int]
+SearchStep = tuple[int, int, int, int, int]
 """(node, previous node, transformation number, edge set, kind). The kinds are defined here and in `nesting`."""
 
 
@@ -45,8 +45,8 @@ class FrontierSearch:
     frontier: the nodes that the last step reached.
     reached: all nodes reached so far.
     distance: the number of edges from the starts to the frontier.
-    reread: whether a reader of another generation led to at least one node.
-    unsettled: steps that may lead to a column but were not followed, because `follow_possible` is False.
+    used_other_generations: whether a reader of another generation led to at least one node.
+    possible_hits: steps that may lead to a column but were not followed, because `follow_possible` is False.
     """
 
     def __init__(
@@ -57,30 +57,30 @@ class FrontierSearch:
         *,
         forward: bool,
         allowed: bytes,
-        readers: bool = False,
+        follow_readers: bool = False,
         follow_possible: bool = True,
-        returns: bool = False,
+        may_return: bool = False,
     ):
         """Begin at `starts` and at their counterparts at other locations of moved names (rule 10.11).
 
         forward: True to follow edges from source to target, False for the opposite direction.
         allowed: a mask with 1 for each transformation that the search may follow.
-        readers: whether to follow current readers of other generations, too (rule 7.4).
+        follow_readers: whether to follow current readers of other generations, too (rule 7.4).
         follow_possible: whether to follow steps that are not certain to lead to a column (`POSSIBLE`). If False, the
-        attribute `unsettled` collects these steps.
-        returns: whether the search can reach a start again.
+        attribute `possible_hits` collects these steps.
+        may_return: whether the search can reach a start again.
         """
-        self.starts = counted.moved_on(starts, forward=forward)
-        self.reached = set() if returns else set(self.starts)
+        self.starts = counted.with_moved_columns(starts, forward=forward)
+        self.reached = set() if may_return else set(self.starts)
         self.distance = 0
-        self.reread = False
-        self.unsettled: list[Hit] = []
+        self.used_other_generations = False
+        self.possible_hits: list[Hit] = []
         self._graph = graph
         self._counted = counted
-        self._edges = graph.out if forward else graph.into
-        self._forward, self._readers, self._follows_possible = forward, readers, follow_possible
+        self._edges = graph.outgoing if forward else graph.incoming
+        self._forward, self._readers, self._follows_possible = forward, follow_readers, follow_possible
         self._allowed = allowed
-        self._followed_live = counted.followed(allowed, forward=forward)
+        self._followed_live = counted.followed_edges(allowed, forward=forward)
         self._other_generations: dict[int, Sequence[int]] = {}
         self._moved_from: dict[int, int] = {}
         self._followed_hubs: set[int] = set()
@@ -114,34 +114,36 @@ class FrontierSearch:
             if kind != _REACHED_AGAIN
         ]
 
-    def spread(self) -> list[int]:
+    def advance_unordered(self) -> list[int]:
         """Go one edge further, like `advance`; return only the new nodes, in any order."""
         found = self._expand_frontier()
         self.frontier = [step[0] for step in found if step[4] != AS_STRUCT]
         return [step[0] for step in found]
 
-    def _expand_frontier(self) -> list[Step]:
+    def _expand_frontier(self) -> list[SearchStep]:
         """Return the steps from the frontier to the nodes that are one edge further."""
         self.distance += 1
-        found: list[Step] = []
+        found: list[SearchStep] = []
         dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.nested_datasets, self._readers
         live, reached, choices = self._followed_live, self.reached, self._followed_live.choices
         for parent in self.frontier:
             dataset = dataset_of[parent]
             if dataset in active:
                 self._follow_column(parent, parent, live, found)
-            elif (edges := live.at(parent)) is not None:  # `_follow_node`, inlined because most columns are plain
-                for far, group in pairs(edges.plain):
+            elif (
+                edges := live.node_edges(parent)
+            ) is not None:  # `_follow_node`, inlined because most columns are plain
+                for far, group in number_pairs(edges.plain):
                     if far not in reached and (edge := choices[group]):
                         reached.add(far)
                         found.append((far, parent, edge[0], edge[1], CERTAIN))
                 if edges.special:
-                    found += self._follow_special(parent, parent, (parent, ""), live.special(parent, edges))
+                    found += self._follow_special(parent, parent, (parent, ""), live.special_edges(parent, edges))
             if readers and self._other_generations_of(dataset):
                 self._follow_readers_of_other_generations(parent, found)
         return self._with_moved_steps(found) if self._counted.lifetimes.has_moves else found
 
-    def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+    def with_chosen_edges(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Yield the hits with the edge from their parent that has the smallest rank.
 
         Without nested columns and moved names, the search has already chosen this edge. Otherwise, the search has taken
@@ -178,44 +180,44 @@ class FrontierSearch:
         best: maps (parent, far node) to (rank, transformation, edge set). This method updates the mapping.
         """
         for far, transformation, number in edges:
-            if self._counted.live[number] and self._allowed[transformation]:
-                edge = (self._counted.order.rank(transformation, number), transformation, number)
+            if self._counted.live_mask[number] and self._allowed[transformation]:
+                edge = (self._counted.edge_order.rank(transformation, number), transformation, number)
                 best[parent, far] = min(best.get((parent, far), edge), edge)
 
-    def _sort_steps(self, steps: Iterable[Step], most: int | None) -> list[Step]:
+    def _sort_steps(self, steps: Iterable[SearchStep], most: int | None) -> list[SearchStep]:
         """Sort steps by dataset and column. Grouping by dataset first avoids comparing long names for each column.
 
         most: the maximum number of steps to return, None for all.
         """
-        names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
-        by_dataset: dict[int, list[Step]] = {}
+        names, keys, dataset_of = self._graph.names, self._graph.column_keys, self._graph.dataset_of
+        by_dataset: dict[int, list[SearchStep]] = {}
         for step in steps:
             by_dataset.setdefault(dataset_of[step[0]], []).append(step)
-        ordered: list[Step] = []
+        ordered: list[SearchStep] = []
         for dataset in sorted(by_dataset, key=names.__getitem__):
             ordered += sorted(by_dataset[dataset], key=lambda step: keys[step[0]])
             if most is not None and len(ordered) >= most:
                 return ordered[:most]
         return ordered
 
-    def _follow_readers_of_other_generations(self, parent: int, found: list[Step]) -> None:
+    def _follow_readers_of_other_generations(self, parent: int, found: list[SearchStep]) -> None:
         """Follow the edges of current readers from the same column in other generations of the dataset (rule 7.4)."""
         for other in self._other_generations_of(self._graph.dataset_of[parent]):
             before = len(found)
             for same in self._counted.nesting.counterparts(parent, other):
                 self._follow_column(parent, same.node, self._followed_reading, found)
-            self.reread = self.reread or len(found) > before
+            self.used_other_generations = self.used_other_generations or len(found) > before
 
     @cached_property
     def _followed_reading(self) -> FollowedEdges:
-        return self._counted.followed(self._allowed, forward=self._forward, is_reading=True)
+        return self._counted.followed_edges(self._allowed, forward=self._forward, is_reading=True)
 
-    def _with_moved_steps(self, found: Iterable[Step]) -> list[Step]:
+    def _with_moved_steps(self, found: Iterable[SearchStep]) -> list[SearchStep]:
         """Return the steps, and further steps to their counterparts at other locations of moved names (rule 10.11)."""
         lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._sort_steps(found, None)
         for node, parent, transformation, number, kind in every:  # the loop appends to this list
-            for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
-                for same in nesting.counterparts_at_location(node, dataset):
+            for dataset in lifetimes.moved_datasets(self._graph.dataset_of[node], forward=self._forward):
+                for same in nesting.counterparts_after_move(node, dataset):
                     how = POSSIBLE if same.reach == POSSIBLE else AS_STRUCT if kind == AS_STRUCT else CERTAIN
                     for taken in self._mark_reached((same.node, parent, transformation, number, how)):
                         self._moved_from.setdefault(taken[0], self._moved_from.get(node, node))
@@ -225,10 +227,10 @@ class FrontierSearch:
     def _other_generations_of(self, dataset: int) -> Sequence[int]:
         found = self._other_generations.get(dataset)
         if found is None:
-            found = self._other_generations[dataset] = self._counted.lifetimes.others(dataset)
+            found = self._other_generations[dataset] = self._counted.lifetimes.other_generations(dataset)
         return found
 
-    def _follow_column(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
+    def _follow_column(self, parent: int, at: int, edges: FollowedEdges, found: list[SearchStep]) -> None:
         """Follow the edges of the column `at` and of the structs around it, and append the steps to `found`.
 
         parent: the previous node to record in the steps.
@@ -239,34 +241,34 @@ class FrontierSearch:
                 self._follow_node(parent, at, place, edges, found)
 
     def _follow_node(
-        self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]
+        self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[SearchStep]
     ) -> None:
         """Follow the edges of a node for the column `at`, and append the steps to `found`.
 
         place: (node, rest). The node is the column itself or a struct around it. The rest is the path from the struct
         to the column, empty for the column itself.
         """
-        followed = edges.at(place[0])
+        followed = edges.node_edges(place[0])
         if followed is None:
             return
         reached, choices = self.reached, edges.choices
-        for far, group in pairs(followed.plain):
+        for far, group in number_pairs(followed.plain):
             if far not in reached and (edge := choices[group]):
                 reached.add(far)
                 found.append((far, parent, edge[0], edge[1], CERTAIN))
         if followed.special:
-            found += self._follow_special(parent, at, place, edges.special(place[0], followed))
+            found += self._follow_special(parent, at, place, edges.special_edges(place[0], followed))
 
     def _follow_special(
         self, parent: int, at: int, place: tuple[int, str], special: Iterable[FarEdge]
-    ) -> Iterator[Step]:
+    ) -> Iterator[SearchStep]:
         for edge in special:
             crosses = self._graph.dataset_of[edge[0]] < 0
             yield from self._follow_hub(parent, *edge) if crosses else self._follow_nested(parent, at, place, edge)
 
     def _follow_nested(
         self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]
-    ) -> Iterator[Step]:
+    ) -> Iterator[SearchStep]:
         """Follow an edge that starts or ends at a dataset with nested columns (rule 12).
 
         place: (node, rest), as for `_follow_node`. edge: (far node, transformation, edge set).
@@ -283,7 +285,7 @@ class FrontierSearch:
         for reach in ways:
             yield from self._mark_reached((reach.node, parent, transformation, number, reach.reach))
 
-    def _mark_reached(self, step: Step) -> Iterator[Step]:
+    def _mark_reached(self, step: SearchStep) -> Iterator[SearchStep]:
         """Mark the node of a step as reached, and yield the step unless the node was reached before.
 
         A node that was reached only as a struct around another column may be reached a second time.
@@ -296,15 +298,15 @@ class FrontierSearch:
                 self._reached_as_struct.add(node)
                 yield step
         elif kind == POSSIBLE and not self._follows_possible:
-            self.unsettled += (
+            self.possible_hits += (
                 Hit(each, self.distance, False, parent, transformation, number)
-                for each in self._counted.moved_on((node,), forward=self._forward)
+                for each in self._counted.with_moved_columns((node,), forward=self._forward)
             )
         else:
             self.reached.add(node)
             yield (node, parent, transformation, number, _REACHED_AGAIN if node in self._reached_as_struct else CERTAIN)
 
-    def _follow_hub(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
+    def _follow_hub(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[SearchStep]:
         """Follow the edges of the hub `middle` of dataset-wide edges, without adding to the distance.
 
         The search passes through each hub only once.

@@ -19,18 +19,18 @@ class WalkResult(NamedTuple):
     """The result of a walk.
 
     hits: the reached columns, in order of (distance, namespace, dataset, column).
-    ways: maps nodes to their hits, including columns of dropped datasets.
+    hits_by_node: maps nodes to their hits, including columns of dropped datasets.
     truncated: whether there are more hits than the limit.
-    search: the search of the walk. `search.chosen` selects the edges of the hits in `ways`.
+    search: the search of the walk. `search.with_chosen_edges` selects the edges of the hits in `hits_by_node`.
     """
 
     hits: list[Hit]
-    ways: dict[int, Hit]
+    hits_by_node: dict[int, Hit]
     truncated: bool
     search: FrontierSearch
 
 
-def walk(
+def walk_lineage(
     graph: Graph, starts: Collection[int], counted: CountedEdges, *, forward: bool, mode: Mode, depth: int, limit: int
 ) -> WalkResult:
     """Return the columns that edges reach from `starts`, without the starts themselves.
@@ -47,14 +47,14 @@ def walk(
             by,
             forward=forward,
             allowed=allowed_transformations(graph, mode, masked=masked),
-            readers=readers,
+            follow_readers=readers,
         )
 
     every = search(masked=True, readers=forward)
     hits: list[Hit] = []
     ways: dict[int, Hit] = {}
     while every.frontier and every.distance < depth and len(hits) <= limit:
-        found = every.advance(None if counted.hidden else limit + 1 - len(hits))
+        found = every.advance(None if counted.dropped_datasets else limit + 1 - len(hits))
         ways.update((hit.node, hit) for hit in found)
         hits += _hits_shown(graph, found, counted)
     truncated = len(hits) > limit or _has_further_hits(graph, every, counted)
@@ -62,20 +62,20 @@ def walk(
 
     def take_out(doubtful: set[int], *, masked: bool, by: CountedEdges = counted) -> None:
         if doubtful and is_whole:
-            back = by.followed(allowed_transformations(graph, mode, masked=masked), forward=not forward)
+            back = by.followed_edges(allowed_transformations(graph, mode, masked=masked), forward=not forward)
             _remove_reached_within(doubtful, every.reached, back)
         else:
             _remove_reached(doubtful, lambda: search(masked=masked, readers=forward, by=by))
 
     masked = _reached_over_mask(graph, ways.values())
     take_out(masked, masked=False)  # a longer path to the same node may not mask
-    again = set(ways) if every.reread else set()
+    again = set(ways) if every.used_other_generations else set()
     _remove_reached(again, lambda: search(masked=True, readers=False))
     earlier = _reached_over_earlier(ways.values(), counted)
-    take_out(earlier, masked=True, by=counted.without_earlier())
+    take_out(earlier, masked=True, by=counted.newest_executions_only())
     presumed = _reached_over_presumed(ways.values(), counted)
-    take_out(presumed, masked=True, by=counted.without_presumed)
-    kept = list(every.chosen(hits[:limit]))
+    take_out(presumed, masked=True, by=counted.without_presumed_retired)
+    kept = list(every.with_chosen_edges(hits[:limit]))
     marked = masked | again | earlier | presumed
     if marked:
         kept = [
@@ -93,13 +93,17 @@ def walk(
 
 
 def _hits_shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:
-    return (hit for hit in hits if graph.dataset_of[hit.node] not in counted.hidden) if counted.hidden else hits
+    return (
+        (hit for hit in hits if graph.dataset_of[hit.node] not in counted.dropped_datasets)
+        if counted.dropped_datasets
+        else hits
+    )
 
 
 def _has_further_hits(graph: Graph, search: FrontierSearch, counted: CountedEdges) -> bool:
     """Tell whether a truncated walk would reach further columns of datasets that are not dropped."""
     while search.frontier:
-        if any(_hits_shown(graph, search.advance(None if counted.hidden else 1), counted)):
+        if any(_hits_shown(graph, search.advance(None if counted.dropped_datasets else 1), counted)):
             return True
     return False
 
@@ -118,9 +122,9 @@ def _reached_over_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
 def _reached_over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     """Return the nodes that were reached over an edge of an earlier execution; hits: in order of distance."""
     found: set[int] = set()
-    if counted.newest:
+    if counted.newest_mask:
         for hit in hits:
-            if not counted.newest[hit.edge_set] or hit.parent in found:
+            if not counted.newest_mask[hit.edge_set] or hit.parent in found:
                 found.add(hit.node)
     return found
 
@@ -128,9 +132,9 @@ def _reached_over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int
 def _reached_over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     """Return the nodes that were reached over an edge of a job presumed retired; hits: in order of distance."""
     found: set[int] = set()
-    if counted.presumed:
+    if counted.presumed_retired:
         for hit in hits:
-            if hit.edge_set in counted.presumed or hit.parent in found:
+            if hit.edge_set in counted.presumed_retired or hit.parent in found:
                 found.add(hit.node)
     return found
 
@@ -140,7 +144,7 @@ def _remove_reached(nodes: set[int], begin: Callable[[], FrontierSearch]) -> Non
     if nodes:
         search = begin()
         while nodes and search.frontier:
-            nodes.difference_update(search.spread())
+            nodes.difference_update(search.advance_unordered())
 
 
 def _remove_reached_within(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
@@ -153,7 +157,7 @@ def _remove_reached_within(nodes: set[int], reached: Collection[int], back: Foll
     taken: list[int] = []
     behind: dict[int, list[int]] = {}
     for node in nodes:
-        for source in back.sources(node):
+        for source in back.far_columns(node):
             if source in nodes:
                 behind.setdefault(source, []).append(node)
             elif source in reached:

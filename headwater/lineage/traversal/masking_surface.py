@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 from headwater.lineage.edges.accounted_columns import ALL_COLUMNS, is_related
 from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.traversal.clear_rows import Writes, clear_rows
+from headwater.lineage.traversal.clear_rows import WriteTimes, clear_rows
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 from headwater.lineage.traversal.impact import allowed_transformations
 
-Place = tuple[int, str | None]
+ColumnPlace = tuple[int, str | None]
 """(dataset number, column key). The key None stands for a dataset without known columns."""
 
 Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
@@ -43,24 +43,24 @@ class MaskingSurface(NamedTuple):
     """The result of rule 8.
 
     columns: the reached columns, without tagged columns and without columns of dropped datasets.
-    ways: maps nodes to their hits, including columns of dropped datasets.
-    clear: the nodes with readable values, including the tagged nodes.
-    until: maps columns that newest executions do not expose to the time (us) when clear values were last written into
-    them. Only columns in which these rows may still exist are included.
+    hits_by_node: maps nodes to their hits, including columns of dropped datasets.
+    clear_nodes: the nodes with readable values, including the tagged nodes.
+    last_clear_write_us: maps columns that newest executions do not expose to the time (us) when clear values were last
+    written into them. Only columns in which these rows may still exist are included.
     """
 
     columns: list[SurfaceColumn]
-    ways: dict[int, Hit]
-    clear: set[int]
-    until: Mapping[Place, int] = {}
+    hits_by_node: dict[int, Hit]
+    clear_nodes: set[int]
+    last_clear_write_us: Mapping[ColumnPlace, int] = {}
 
 
-def surface_with_rows(
+def find_surface_with_rows(
     graph: Graph,
     tagged: Collection[int],
     whole: Collection[int],
     counted: CountedEdges,
-    writes: Writes,
+    writes: WriteTimes,
     *,
     tagged_elsewhere: bool = False,
 ) -> MaskingSurface:
@@ -73,40 +73,42 @@ def surface_with_rows(
     writes: returns the times of writes.
     tagged_elsewhere: whether lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
     """
-    now = surface(graph, tagged, whole, counted, tagged_elsewhere=tagged_elsewhere)
-    rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
+    now = find_surface(graph, tagged, whole, counted, tagged_elsewhere=tagged_elsewhere)
+    rows = {node: clear for node, clear in clear_rows(graph, now.clear_nodes, writes).items() if clear.still_exist}
     for node, clear in list(rows.items()):
         for part in counted.nesting.nested_nodes(node).values():
-            if part not in now.clear:
+            if part not in now.clear_nodes:
                 rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
     for node, clear in sorted(rows.items(), key=lambda each: -each[1].wrote_us):
-        for moved in counted.moved_on([node], forward=True) - now.clear:
+        for moved in counted.with_moved_columns([node], forward=True) - now.clear_nodes:
             rows.setdefault(moved, clear._replace(hit=clear.hit._replace(node=moved)))
-    until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
-    ways = {node: clear.hit for node, clear in rows.items()} | now.ways
-    if not counted.has_earlier:
-        return now._replace(until=until)
+    until: dict[ColumnPlace, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
+    ways = {node: clear.hit for node, clear in rows.items()} | now.hits_by_node
+    if not counted.may_include_earlier:
+        return now._replace(last_clear_write_us=until)
     known = {(each.dataset, each.key) for each in now.columns}
-    with_rows = counted.of_rows()
+    with_rows = counted.with_earlier_writes()
     wide = (
-        surface(graph, tagged, whole, with_rows, rows, tagged_elsewhere=tagged_elsewhere)
+        find_surface(graph, tagged, whole, with_rows, rows, tagged_elsewhere=tagged_elsewhere)
         if rows or with_rows.differs_from(counted)
         else now
     )
     found = [_surface_column(graph, clear.hit, "once_exposed") for clear in rows.values()]
     for each in wide.columns:
         if each.exposure == "exposed" and each.hit is not None:
-            until.setdefault((each.dataset, each.key), writes.seen(each.hit.edge_set)[1])
+            until.setdefault((each.dataset, each.key), writes.report_times(each.hit.edge_set)[1])
         found.append(each._replace(exposure="once_exposed") if each.exposure == "exposed" else each)
     more = [
         each._replace(earlier=True)
         for each in found
-        if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
+        if (each.dataset, each.key) not in known and each.dataset not in counted.dropped_datasets
     ]
-    return MaskingSurface([*_with_doubts(now, wide, until), *more], wide.ways | ways, now.clear, until)
+    return MaskingSurface([*_with_doubts(now, wide, until), *more], wide.hits_by_node | ways, now.clear_nodes, until)
 
 
-def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[SurfaceColumn]:
+def _with_doubts(
+    now: MaskingSurface, wide: MaskingSurface, until: Mapping[ColumnPlace, int]
+) -> Iterator[SurfaceColumn]:
     """Yield the columns that newest executions reach. A masked column becomes unknown if earlier writes cause this.
 
     now: the surface of current and newest executions. wide: the surface with earlier writes.
@@ -119,7 +121,7 @@ def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place
         yield unknown[place]._replace(earlier=True) if is_doubted else each
 
 
-def surface(
+def find_surface(
     graph: Graph,
     tagged: Collection[int],
     whole: Collection[int],
@@ -135,7 +137,7 @@ def surface(
     rows: the nodes of other columns that contain clear rows. They count as reached.
     tagged_elsewhere: whether lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
     """
-    sources = counted.moved_on(counted.nesting.add_nested_columns({*tagged, *rows}), forward=True)
+    sources = counted.with_moved_columns(counted.nesting.add_nested_columns({*tagged, *rows}), forward=True)
     clearly = FrontierSearch(
         graph,
         sources,
@@ -146,22 +148,22 @@ def surface(
     )
     exposed = _run_search(clearly)
     allowed = allowed_transformations(graph, "value", masked=True)
-    if clearly.unsettled or allowed != allowed_transformations(graph, "value", masked=False):
+    if clearly.possible_hits or allowed != allowed_transformations(graph, "value", masked=False):
         over_masks = FrontierSearch(graph, sources, counted, forward=True, allowed=allowed)
         direct = _run_search(over_masks)
     else:
         over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
     unknown = _UnknownColumns(graph, counted, {*exposed, *sources}, frozenset(whole))
-    unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
-    found = unknown.spread({*direct, *rows}, {*exposed, *sources}, unsettled, tagged_elsewhere=tagged_elsewhere)
-    columns = [_surface_column(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
+    unsettled = [hit for hit in clearly.possible_hits if hit.node not in exposed]
+    found = unknown.find({*direct, *rows}, {*exposed, *sources}, unsettled, tagged_elsewhere=tagged_elsewhere)
+    columns = [_surface_column(graph, hit, "exposed") for hit in clearly.with_chosen_edges(exposed.values())]
     columns += found.values()
     columns += (
         _surface_column(graph, hit, "masked")
-        for hit in over_masks.chosen([hit for node, hit in direct.items() if node not in exposed])
+        for hit in over_masks.with_chosen_edges([hit for node, hit in direct.items() if node not in exposed])
         if graph.columns[hit.node] not in found
     )
-    shown = [each for each in columns if each.dataset not in counted.hidden]
+    shown = [each for each in columns if each.dataset not in counted.dropped_datasets]
     return MaskingSurface(shown, direct | exposed, {*exposed, *sources})
 
 
@@ -189,14 +191,14 @@ class _UnknownColumns:
         self._counted = counted
         self._known = known
         self._whole_datasets = whole
-        self._found: dict[Place, SurfaceColumn] = {}
+        self._found: dict[ColumnPlace, SurfaceColumn] = {}
         self._handled_datasets: set[int] = set()
         self._nodes_to_follow: dict[int, set[int]] = {}
-        self._followed: set[Place] = set()
+        self._followed: set[ColumnPlace] = set()
 
-    def spread(
+    def find(
         self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit], *, tagged_elsewhere: bool
-    ) -> dict[Place, SurfaceColumn]:
+    ) -> dict[ColumnPlace, SurfaceColumn]:
         """Return the unknown columns.
 
         reached: the nodes that DIRECT edges reach, with or without masks.
@@ -220,7 +222,7 @@ class _UnknownColumns:
         return self._found
 
     def _unmentioned(self, dataset: int) -> tuple[str, ...]:
-        known = self._counted.unmentioned
+        known = self._counted.unmentioned_columns
         if dataset not in known:
             known[dataset] = tuple(self._find_unmentioned(dataset))
         return known[dataset]
@@ -232,10 +234,10 @@ class _UnknownColumns:
         """
         graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
-        for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
-            for number in graph.fed_by.get(each, ()):
-                if self._counted.live[number]:
-                    lineage = graph.sets[number][1]
+        for each in (dataset, *self._counted.lifetimes.moved_datasets(dataset, forward=False)):
+            for number in graph.writers_by_dataset.get(each, ()):
+                if self._counted.live_mask[number]:
+                    lineage = graph.edge_sets[number][1]
                     sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful_sources)
                     accounted_keys = {*lineage.sourceless_columns, *(edge.target for edge in sure)}.difference(
                         lineage.unaccounted_columns
@@ -255,33 +257,33 @@ class _UnknownColumns:
             return
         self._handled_datasets.add(dataset)
         graph = self._graph
-        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+        for onward in self._counted.lifetimes.moved_datasets(dataset, forward=True):
             self._add_written_from(onward)
-        for number in graph.possibly_open.intersection(graph.readers(dataset)):
-            _, lineage = graph.sets[number]
-            output = graph.dataset(lineage.output) if lineage.output is not None else None
-            if output is None or not self._counted.says(number):
+        for number in graph.possibly_open.intersection(graph.edge_sets_reading(dataset)):
+            _, lineage = graph.edge_sets[number]
+            output = graph.dataset_number(lineage.output) if lineage.output is not None else None
+            if output is None or not self._counted.is_counted(number):
                 continue
             if graph.is_opaquely_written(number, dataset):
                 self._add_all(output, number)
                 continue
             if lineage.has_column_lineage and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
-            if graph.may_fill(number, dataset):
+            if graph.may_fill_unaccounted(number, dataset):
                 self._add_unaccounted(output, lineage, number)
-            self._add(output, graph.may_mean(number, dataset), number)
+            self._add(output, graph.columns_that_may_mean(number, dataset), number)
         for number in sorted(self._counted.attempted.intersection(graph.attempts_reading(dataset))):
-            written = graph.sets[number][1].output
-            if written is not None and graph.may_have_written(number, dataset):
-                self._add_attempted(graph.dataset(written) or 0, number)
+            written = graph.edge_sets[number][1].output
+            if written is not None and graph.attempt_may_have_written(number, dataset):
+                self._add_attempted(graph.dataset_number(written) or 0, number)
 
     def _add_unfollowed(self) -> None:
         """Add the columns that a source job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
         graph = self._graph
-        for number in sorted(graph.unfollowed):
-            _, lineage = graph.sets[number]
-            output = graph.dataset(lineage.output) if lineage.output is not None else None
-            counts = number in self._counted.attempted if lineage.attempt_state else self._counted.says(number)
+        for number in sorted(graph.unfollowed_edge_sets):
+            _, lineage = graph.edge_sets[number]
+            output = graph.dataset_number(lineage.output) if lineage.output is not None else None
+            counts = number in self._counted.attempted if lineage.attempt_state else self._counted.is_counted(number)
             if output is None or not counts:
                 continue
             if lineage.attempt_state:
@@ -301,7 +303,7 @@ class _UnknownColumns:
         number: the edge set that may have written any value into these columns.
         """
         self._add(output, self._columns(output) or (None,), number)
-        if self._counted.base_us(output) is None:
+        if self._counted.base_list_us(output) is None:
             self._add_moved(output, None, number)
         self._follow_also(output, self._graph.nodes_of(output))
 
@@ -309,7 +311,7 @@ class _UnknownColumns:
         """Add all columns of the output of a run that did not complete, and the columns that its lineage names."""
         self._add_all(output, number)
         if self._columns(output):
-            lineage = self._graph.sets[number][1]
+            lineage = self._graph.edge_sets[number][1]
             targets = (edge.target for edge in lineage.edges if edge.target is not None)
             mentioned = (
                 key for each in lineage.column_mentions if each.dataset == lineage.output for key in each.columns
@@ -327,16 +329,16 @@ class _UnknownColumns:
         if not columns.by_key:
             return ()
         own = self._own_columns(dataset)
-        before = self._counted.lifetimes.moved_on(dataset, forward=False)
+        before = self._counted.lifetimes.moved_datasets(dataset, forward=False)
         if not before:
             return own
-        base_us, named_since = self._counted.base_us(dataset), self._counted.named_since
+        base_us, named_since = self._counted.base_list_us(dataset), self._counted.columns_named_since
         there = (self._own_columns(each) if base_us is None else named_since(each, base_us) for each in before)
         moved = (columns.key(key) for keys in there for key in keys)
         return tuple(dict.fromkeys((*own, *moved)))
 
     def _own_columns(self, dataset: int) -> Sequence[str]:
-        return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted(dataset))
+        return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted_columns(dataset))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Add the columns for which an edge set does not account, or the key None if these columns are not known."""
@@ -345,7 +347,7 @@ class _UnknownColumns:
             return
         self._add(output, (None,), number)
         named = {*lineage.sourceless_columns, *(edge.target for edge in lineage.edges if edge.target is not None)}
-        keys = self._graph.keys
+        keys = self._graph.column_keys
         self._follow_also(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
 
     def _follow_also(self, dataset: int, nodes: Collection[int]) -> None:
@@ -359,7 +361,7 @@ class _UnknownColumns:
         for key in keys:
             if key is None and dataset in self._whole_datasets:
                 continue
-            node = None if key is None else self._graph.node(dataset, key)
+            node = None if key is None else self._graph.find_node(dataset, key)
             if node not in self._known and (dataset, key) not in self._found:
                 self._found[dataset, key] = SurfaceColumn(dataset, key, "unknown", None, number)
                 self._add_moved(dataset, key, number)
@@ -367,13 +369,13 @@ class _UnknownColumns:
     def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
         """Add the column with the same name at each location to which a name of the dataset moved (rule 10.11)."""
         nesting = self._counted.nesting
-        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+        for onward in self._counted.lifetimes.moved_datasets(dataset, forward=True):
             if key is None:
                 self._add(onward, self._columns(onward) or (None,), number)
                 self._follow_also(onward, self._graph.nodes_of(onward))
             else:
-                same = nesting.counterparts_at_location(self._graph.get_or_add_node(dataset, key), onward)
-                self._add(onward, [self._graph.keys[each.node] for each in same], number)
+                same = nesting.counterparts_after_move(self._graph.get_or_add_node(dataset, key), onward)
+                self._add(onward, [self._graph.column_keys[each.node] for each in same], number)
 
     def _add_hit(self, hit: Hit) -> None:
         place = self._graph.columns[hit.node]
@@ -391,7 +393,7 @@ class _UnknownColumns:
             self._counted,
             forward=True,
             allowed=allowed_transformations(graph, "value", masked=False),
-            returns=True,  # edges may connect columns that the key None represents
+            may_return=True,  # edges may connect columns that the key None represents
         )
         for hit in search.advance():
             self._add_hit(hit)

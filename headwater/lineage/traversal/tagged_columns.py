@@ -11,7 +11,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.traversal.clear_rows import Writes
+from headwater.lineage.traversal.clear_rows import WriteTimes
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.frontier import Hit
 from headwater.lineage.traversal.masking_surface import SurfaceColumn
@@ -54,8 +54,8 @@ def tagged_columns(
     return found
 
 
-def tagged_until(
-    graph: Graph, columns: Collection[SurfaceColumn], counted: CountedEdges, writes: Writes
+def last_clear_writes_us(
+    graph: Graph, columns: Collection[SurfaceColumn], counted: CountedEdges, writes: WriteTimes
 ) -> Mapping[tuple[int, str | None], int]:
     """Return the times when readable values may last have been written into masked tagged columns.
 
@@ -64,19 +64,21 @@ def tagged_until(
     columns: the result of `tagged_columns`.
     """
     found: dict[tuple[int, str | None], int] = {}
-    with_rows = counted.of_rows()
+    with_rows = counted.with_earlier_writes()
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
             node = graph.get_or_add_node(each.dataset, each.key)
-            silent = _silent_edge_sets(graph, with_rows, node, _edges_into(graph, with_rows, node), writes.seen)
-            times = [writes.seen(number)[1] for number in silent]
+            silent = _silent_edge_sets(graph, with_rows, node, _edges_into(graph, with_rows, node), writes.report_times)
+            times = [writes.report_times(number)[1] for number in silent]
             times += _open_write_times_us(graph, each.dataset, each.key, counted, writes)
             if times:
                 found[each.dataset, each.key] = max(times)
     return found
 
 
-def _open_write_times_us(graph: Graph, dataset: int, key: str, counted: CountedEdges, writes: Writes) -> Iterator[int]:
+def _open_write_times_us(
+    graph: Graph, dataset: int, key: str, counted: CountedEdges, writes: WriteTimes
+) -> Iterator[int]:
     """Yield the times (us) of writes that may have put readable values into a column, if their rows may still exist."""
     times = (
         _last_clear_write_us(graph, dataset, key, writes),
@@ -84,12 +86,15 @@ def _open_write_times_us(graph: Graph, dataset: int, key: str, counted: CountedE
         _first_read_before_writes_us(graph, dataset, writes),
     )
     for time_us in times:
-        if time_us is not None and writes.rows_until(graph.names[dataset], time_us) == MAX_TIME_US:
+        if time_us is not None and writes.rows_until_us(graph.names[dataset], time_us) == MAX_TIME_US:
             yield time_us
 
 
 def _is_newest_generation(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
-    return dataset not in counted.hidden and counted.lifetimes.newest(graph.names[dataset].plain) == dataset
+    return (
+        dataset not in counted.dropped_datasets
+        and counted.lifetimes.newest_generation(graph.names[dataset].without_generation) == dataset
+    )
 
 
 def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable[[Name], int | None]) -> bool:
@@ -103,8 +108,8 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable
     by_key = counted.nesting.columns_of(dataset).by_key
     if not by_key or key in by_key:
         return True
-    ends = (graph.out.edges(node), graph.into.edges(node))
-    if any(counted.live[number] for edges in ends for _, _, number in edges):
+    ends = (graph.outgoing.edges(node), graph.incoming.edges(node))
+    if any(counted.live_mask[number] for edges in ends for _, _, number in edges):
         return True
     return base_us(graph.names[dataset]) is None
 
@@ -119,7 +124,9 @@ def _tagged_state(
         return SurfaceColumn(dataset, key, "exposed", _first_hit(graph, node, clear, masked=False), None, tagged=True)
     silent = _silent_edge_sets(graph, counted, node, into, seen)
     if silent:
-        number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt_state or ""))
+        number = min(
+            silent, key=lambda each: (graph.edge_sets[each][0].job, graph.edge_sets[each][1].attempt_state or "")
+        )
         return SurfaceColumn(dataset, key, "exposed", None, number, tagged=True)
     masks = [step for step in into.steps if step.source != step.target]
     if masks:
@@ -165,8 +172,8 @@ def _silent_edge_sets(
 
 
 def _direct_edges(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_DirectEdge]:
-    for source, transformation, number in graph.into.edges(target):
-        if counted.live[number] and graph.transformations[transformation].is_direct:
+    for source, transformation, number in graph.incoming.edges(target):
+        if counted.live_mask[number] and graph.transformations[transformation].is_direct:
             yield _DirectEdge(source, target, transformation, number)
 
 
@@ -181,17 +188,17 @@ def _filling_edge_sets(graph: Graph, counted: CountedEdges, node: int) -> Iterat
         *counted.nesting.nested_nodes(node).values(),
     ]
     for target in around:
-        for source, transformation, number in graph.into.edges(target):
+        for source, transformation, number in graph.incoming.edges(target):
             is_made = (
                 source != target and graph.dataset_of[source] >= 0 and graph.transformations[transformation].is_direct
             )
-            if is_made and graph.sets[number][0].layer == "observed":
+            if is_made and graph.edge_sets[number][0].layer == "observed":
                 yield number
 
 
 def _last_us(graph: Graph, number: int, seen: Callable[[int], tuple[int, int]]) -> int:
     """Return the time (us) when runs last reported an edge set, MAX_TIME_US for a declared edge set."""
-    return seen(number)[1] if graph.sets[number][0].layer == "observed" else MAX_TIME_US
+    return seen(number)[1] if graph.edge_sets[number][0].layer == "observed" else MAX_TIME_US
 
 
 def _writing_edge_sets(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
@@ -199,8 +206,8 @@ def _writing_edge_sets(graph: Graph, counted: CountedEdges, dataset: int) -> Ite
 
     The edge sets of DatasetEvents are excluded.
     """
-    for number in graph.fed_by.get(dataset, ()):
-        if counted.says(number) and graph.sets[number][0].has_job:
+    for number in graph.writers_by_dataset.get(dataset, ()):
+        if counted.is_counted(number) and graph.edge_sets[number][0].has_job:
             yield number
     yield from counted.attempted.intersection(graph.attempts_by_output.get(dataset, ()))
 
@@ -210,63 +217,65 @@ def _first_hit(graph: Graph, node: int, steps: Collection[_DirectEdge], *, maske
 
     def rank(step: _DirectEdge) -> tuple[Name, str, Name, str]:
         dataset, key = graph.columns[step.source]
-        job = graph.sets[step.edge_set][0].job
+        job = graph.edge_sets[step.edge_set][0].job
         return graph.names[dataset], key or "", job, repr(graph.transformations[step.transformation])
 
     first = min(steps, key=rank)
     return Hit(node, 0, masked, first.source, first.transformation, first.edge_set)
 
 
-def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
+def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: WriteTimes) -> int | None:
     """Return the time (us) when a run last wrote clear values into a column, None if no run did."""
     name = graph.names[dataset]
     times = (
-        writes.seen(number)[1]
-        for number in graph.fed_by.get(dataset, ())
-        if graph.sets[number][0].layer == "observed"
+        writes.report_times(number)[1]
+        for number in graph.writers_by_dataset.get(dataset, ())
+        if graph.edge_sets[number][0].layer == "observed"
         and any(
             edge.target is not None
-            and _overlap(edge.target, key)
+            and _is_same_or_nested(edge.target, key)
             and edge.transformation.is_direct
             and not edge.transformation.is_masked
             and (edge.source, edge.column) != (name, edge.target)
-            for edge in graph.sets[number][1].edges
+            for edge in graph.edge_sets[number][1].edges
         )
     )
     return max(times, default=None)
 
 
-def _last_ignored_write_us(graph: Graph, dataset: int, counted: CountedEdges, writes: Writes) -> int | None:
+def _last_ignored_write_us(graph: Graph, dataset: int, counted: CountedEdges, writes: WriteTimes) -> int | None:
     """Return the time (us) of the last silent run that is ignored although it wrote a dataset, None without one.
 
     Rule 6.3 ignores silent runs because other runs of the job report something. Their rows may be in the dataset.
     """
     ignored = (
         number
-        for number in graph.fed_by.get(dataset, ())
-        if graph.sets[number][0].layer == "observed"
-        and lineage_weight(graph.sets[number][1]) == NO_SOURCES
-        and not counted.says(number)
+        for number in graph.writers_by_dataset.get(dataset, ())
+        if graph.edge_sets[number][0].layer == "observed"
+        and lineage_weight(graph.edge_sets[number][1]) == NO_SOURCES
+        and not counted.is_counted(number)
     )
-    return max((writes.seen(number)[1] for number in ignored), default=None)
+    return max((writes.report_times(number)[1] for number in ignored), default=None)
 
 
-def _first_read_before_writes_us(graph: Graph, dataset: int, writes: Writes) -> int | None:
+def _first_read_before_writes_us(graph: Graph, dataset: int, writes: WriteTimes) -> int | None:
     """Return the time (us) when a run first read a dataset, if no run had written the dataset by then.
 
     The rows that this run read are of unknown origin. Returns None if a run wrote the dataset before, or if no run did.
     """
-    observed = (number for number in graph.fed_by.get(dataset, ()) if graph.sets[number][0].layer == "observed")
-    written_us = min((writes.seen(number)[0] for number in observed), default=None)
+    observed = (
+        number for number in graph.writers_by_dataset.get(dataset, ()) if graph.edge_sets[number][0].layer == "observed"
+    )
+    written_us = min((writes.report_times(number)[0] for number in observed), default=None)
     reading = (
         number
-        for number in (*graph.feeds.get(dataset, ()), *graph.attempts_by_source.get(dataset, ()))
-        if graph.sets[number][0].layer != "declared"
+        for number in (*graph.readers_by_dataset.get(dataset, ()), *graph.attempts_by_source.get(dataset, ()))
+        if graph.edge_sets[number][0].layer != "declared"
     )
-    read_us = min((writes.seen(number)[0] for number in reading), default=None)
+    read_us = min((writes.report_times(number)[0] for number in reading), default=None)
     return read_us if read_us is not None and written_us is not None and read_us < written_us else None
 
 
-def _overlap(one: str, other: str) -> bool:
+def _is_same_or_nested(one: str, other: str) -> bool:
     """Tell whether two columns are the same, or one of them is nested in the other."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

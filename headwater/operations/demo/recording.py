@@ -21,7 +21,7 @@ def recording_until(end: datetime) -> list[str]:
     """Return the events with all times moved by the same amount, so that the last event is at `end` (aware)."""
     lines = read_recording()
     by = end - event_time(lines[-1])
-    return [shifted(line, by) for line in lines]
+    return [shift_times(line, by) for line in lines]
 
 
 def event_time(line: str) -> datetime:
@@ -29,10 +29,10 @@ def event_time(line: str) -> datetime:
     return datetime.fromisoformat(json.loads(line)["eventTime"])
 
 
-def shifted(line: str, by: timedelta) -> str:
+def shift_times(line: str, by: timedelta) -> str:
     """Move every time in a line of JSON, which is a string of its own, by the same amount."""
-    return _TIME.sub(lambda found: f'"{_moved(found[1], by)}"', line)
+    return _TIME.sub(lambda found: f'"{_shift_time(found[1], by)}"', line)
 
 
-def _moved(text: str, by: timedelta) -> str:
+def _shift_time(text: str, by: timedelta) -> str:
     return (datetime.fromisoformat(text) + by).isoformat().replace("+00:00", "Z")

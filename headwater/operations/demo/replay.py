@@ -52,7 +52,7 @@ def demo_settings(folder: Path, port: int, end: datetime) -> Settings:
     return load_settings(given, folder=folder, environment={})[0]
 
 
-def is_sent(folder: Path) -> bool:
+def has_sent_all_events(folder: Path) -> bool:
     """Return whether an earlier demo has sent all events to this folder."""
     return bool(json.loads((folder / MARKER).read_text()).get("events"))
 

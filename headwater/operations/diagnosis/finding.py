@@ -28,7 +28,7 @@ class Check(NamedTuple):
     find: Callable[[], Iterable[Finding]]
 
 
-def counted(count: int, what: str) -> str:
+def count_with_noun(count: int, what: str) -> str:
     """Return a number with its noun: `1 event`, `2 events`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
@@ -41,7 +41,7 @@ def run_checks(checks: Sequence[Check]) -> Iterator[Finding]:
     """Yield the findings of all checks. Several checks that raise the same error yield one finding."""
     known: set[tuple[str, str]] = set()
     for check in checks:
-        for found in _findings(check):
+        for found in _findings_of_check(check):
             if (found.message, found.remedy) not in known:
                 known.add((found.message, found.remedy))
                 yield found
@@ -54,7 +54,7 @@ def error_finding(check: str, error: HeadwaterError) -> Finding:
     return Finding(check, "problem", str(error), _AGAIN)
 
 
-def _findings(check: Check) -> Iterator[Finding]:
+def _findings_of_check(check: Check) -> Iterator[Finding]:
     try:
         yield from check.find()
     except HeadwaterError as error:

@@ -47,7 +47,7 @@ def folder_checks(settings: Settings) -> list[Check]:
     ]
 
 
-def stopped_checks(settings: Settings) -> list[Check]:
+def checks_without_server(settings: Settings) -> list[Check]:
     """Return the checks for a machine on which no server responds at the address of the settings."""
     return [
         Check("port", lambda: _port_findings(settings)),

@@ -9,7 +9,7 @@ from headwater.api import routes, sink_routes
 from headwater.common.durations import CLOCK_SLACK_S
 from headwater.events.times import iso_time, parse_time
 from headwater.intake.receiver.paths import WRONG_PATH, wrong_path_refusal
-from headwater.operations.diagnosis.finding import Check, Finding, counted
+from headwater.operations.diagnosis.finding import Check, Finding, count_with_noun
 from headwater.questions import definitions
 from headwater.questions.declaring import Question
 
@@ -129,7 +129,7 @@ def _rejected_findings(where: str, since: str, ask: Ask) -> Iterator[Finding]:
     for reason, count in counts.items():
         yield Finding(
             "rejected", "problem",
-            f"Headwater could not store {counted(count, 'acknowledged event')}{more}, reason `{reason}`, most "
+            f"Headwater could not store {count_with_noun(count, 'acknowledged event')}{more}, reason `{reason}`, most "
             f"recently: {newest[reason]}",
             f"Run `headwater rejected {where} --since {since}`. Once the cause is gone, add --retry.",
         )  # fmt: skip
@@ -140,7 +140,7 @@ def _set_aside_findings(where: str, ask: Ask) -> Iterator[Finding]:
     if found["totalCount"]:
         yield Finding(
             "index", "problem",
-            f"The index could not process {counted(found['totalCount'], 'stored event')}, most recently: "
+            f"The index could not process {count_with_noun(found['totalCount'], 'stored event')}, most recently: "
             f"{found['items'][0]['message']}",
             f"Run `headwater rejected --index {where}`.",
         )  # fmt: skip
@@ -158,13 +158,15 @@ def _refused_findings(where: str, since: str, ask: Ask) -> Iterator[Finding]:
         by = f" by {each['user_agent']}" if each["user_agent"] else ""
         if reason == WRONG_PATH:
             yield Finding(
-                "refused", "problem", f"{counted(count, 'request')}{by} posted events to the wrong path {route}.",
+                "refused", "problem",
+                f"{count_with_noun(count, 'request')}{by} posted events to the wrong path {route}.",
                 wrong_path_refusal().fix,
             )  # fmt: skip
         else:
             yield Finding(
                 "refused", "warning",
-                f"Headwater refused {counted(count, 'request')}{by} to {route}, reason `{reason}`: {each['message']}",
+                f"Headwater refused {count_with_noun(count, 'request')}{by} to {route}, "
+                f"reason `{reason}`: {each['message']}",
                 f"Correct the producer. `headwater refused {where} --since {since}` lists each kind of request.",
             )  # fmt: skip
 
@@ -186,7 +188,8 @@ def _sink_findings(where: str, ask: Ask) -> Iterator[Finding]:
             )
         if each["failed"]:
             yield Finding(
-                "sinks", "problem", f"The target of the sink {name} rejected {counted(each['failed'], 'event')}.",
+                "sinks", "problem",
+                f"The target of the sink {name} rejected {count_with_noun(each['failed'], 'event')}.",
                 f"Run `headwater sinks failures {name} {where}`, then `headwater sinks redrive {name} {where}`.",
             )  # fmt: skip
 

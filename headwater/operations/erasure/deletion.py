@@ -75,7 +75,7 @@ def erase_in_log(log: Path, claims: Path, target: ForgetTarget) -> None:
 
 def _claims_with(claims: Path, target: ForgetTarget) -> set[str]:
     paths = claims.iterdir() if claims.is_dir() else ()
-    return {path.name for path in paths if target.in_value(decode_or_text(path.read_bytes()))}
+    return {path.name for path in paths if target.matches_value(decode_or_text(path.read_bytes()))}
 
 
 def _matching_records(connection: sqlite3.Connection, target: ForgetTarget, bodies: set[str]) -> Iterator[LogRow]:
@@ -109,7 +109,7 @@ class LakeMatches:
         self.event_ids: set[str] = set()
         for table in (EVENTS, REJECTED, REFUSED):
             for row in _table_rows(bronze.tables[table.name]) if bronze.exists() else ():
-                if not target.in_value(row):
+                if not target.matches_value(row):
                     continue
                 place = (row["incarnation"], row["partition"], row["sequence"])
                 self.places.setdefault(table.name, []).append(place)
@@ -119,7 +119,7 @@ class LakeMatches:
             {
                 row["event_id"]
                 for row in _table_rows(failures)
-                if row["event_id"] in self.event_ids or target.in_value(row)
+                if row["event_id"] in self.event_ids or target.matches_value(row)
             }
             if ledger.exists()
             else set()
@@ -132,12 +132,12 @@ class LakeMatches:
 
     def erase_rows(self) -> None:
         """Delete or blank the matching rows. Dead letters are deleted first, because they refer to events."""
-        for ids in _in_portions(self.failures):
+        for ids in _in_batches(self.failures):
             named = ", ".join(f"'{each}'" for each in ids)
             self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")
         for name, columns in _BLANKED.items():
             for condition in _position_conditions(self.places.get(name, ())):
-                self._bronze.tables[name].blank(columns, condition)
+                self._bronze.tables[name].set_to_null(columns, condition)
         for condition in _position_conditions(self.places.get(EVENTS.name, ())):
             self._bronze.events.delete(condition, count_transaction=REMOVED)
             reach_failpoint("forget.after_events")
@@ -170,12 +170,12 @@ def _position_conditions(places: Any) -> Iterator[str]:
     for epoch, partition, sequence in places:
         by_partition.setdefault((epoch, partition), []).append(sequence)
     for (epoch, partition), sequences in by_partition.items():
-        for some in _in_portions(sequences):
+        for some in _in_batches(sequences):
             listed = ", ".join(map(str, some))
             yield f"incarnation = '{epoch}' AND partition = '{partition}' AND sequence IN ({listed})"
 
 
-def _in_portions(values: Iterable[T]) -> Iterator[list[T]]:
+def _in_batches(values: Iterable[T]) -> Iterator[list[T]]:
     ordered = sorted(values)
     return (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
 

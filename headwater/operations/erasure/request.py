@@ -190,7 +190,7 @@ class ForgetRequest:
         return [*map(str, here), *(f"{self._lake.address}/{name}" for name in stored)], looked + looked_there
 
     def _local_files(self) -> Iterator[Path]:
-        return files_below(self._folder, besides=Path(self._lake.address))
+        return files_below(self._folder, excluded=Path(self._lake.address))
 
     def _count_files(self) -> int:
         return sum(1 for _ in self._local_files()) + len(self._lake.names(""))
@@ -245,7 +245,7 @@ class Receipt:
             asked = _request_hash(salt, target)
             self.content = {
                 "id": f"{began:%Y%m%dT%H%M%SZ}-{asked[:12]}", "state": "begun", "kind": target.kind, "asked": asked,
-                "salt": salt, "began": _iso(began), "by": f"{getpass.getuser()}@{socket.gethostname()}",
+                "salt": salt, "began": _iso_time(began), "by": f"{getpass.getuser()}@{socket.gethostname()}",
             }  # fmt: skip
 
     def begin(self, found: Mapping[str, int]) -> Mapping[str, int]:
@@ -266,7 +266,7 @@ class Receipt:
         """
         self.content |= proof
         self.content["state"] = "begun" if proof["proof"]["found"] else "done"
-        self.content["done"] = _iso(datetime.now(UTC))
+        self.content["done"] = _iso_time(datetime.now(UTC))
         self._write()
         return self.content
 
@@ -284,5 +284,5 @@ def _request_hash(salt: str, target: ForgetTarget) -> str:
     return hashlib.sha256(f"{salt} {target.kind} {target.shown}".encode()).hexdigest()
 
 
-def _iso(moment: datetime) -> str:
+def _iso_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")

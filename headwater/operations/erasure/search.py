@@ -37,10 +37,10 @@ class ForgetTarget(Protocol):
     kind: str
     shown: str
 
-    def in_value(self, value: Any) -> bool:
+    def matches_value(self, value: Any) -> bool:
         """Return whether a decoded JSON value contains the target at any depth, also in JSON inside texts."""
 
-    def in_bytes(self, raw: bytes) -> bool:
+    def matches_bytes(self, raw: bytes) -> bool:
         """Return whether the raw bytes of a file contain the target."""
 
 
@@ -52,15 +52,15 @@ class TextTarget:
         self.kind, self.shown = kind, text
         self._forms = {text.casefold(), quote(text, safe="").casefold()}
 
-    def in_value(self, value: Any) -> bool:
+    def matches_value(self, value: Any) -> bool:
         """Return whether any text or member name in a value contains the target text."""
-        return any(self._is_in(text) for text in _texts_in(value))
+        return any(self._occurs_in(text) for text in _texts_in(value))
 
-    def in_bytes(self, raw: bytes) -> bool:
+    def matches_bytes(self, raw: bytes) -> bool:
         """Return whether the bytes contain the target text in UTF-8."""
-        return self._is_in(raw.decode("utf-8", "replace"))
+        return self._occurs_in(raw.decode("utf-8", "replace"))
 
-    def _is_in(self, text: str) -> bool:
+    def _occurs_in(self, text: str) -> bool:
         folded = text.casefold()
         return any(form in folded for form in self._forms)
 
@@ -75,7 +75,7 @@ class NameTarget:
         self._namespace, self._name, self._canonical = namespace, name, canonical
         self._query_run = canonical(namespace, name) if name is not None else None
 
-    def in_value(self, value: Any) -> bool:
+    def matches_value(self, value: Any) -> bool:
         """Return whether an object in a value names the target.
 
         For a namespace, a member such as `namespace` or `job_namespace` must match. For a dataset, the name must match,
@@ -83,9 +83,9 @@ class NameTarget:
         """
         return any(self._is_match(here) for here in _objects_in(value))
 
-    def in_bytes(self, raw: bytes) -> bool:
+    def matches_bytes(self, raw: bytes) -> bool:
         """Return whether any line of the bytes is JSON that names the target."""
-        return any(self.in_value(_json_or_none(line)) for line in raw.splitlines())
+        return any(self.matches_value(_json_or_none(line)) for line in raw.splitlines())
 
     def _is_match(self, here: dict[str, Any]) -> bool:
         for key, namespace in here.items():
@@ -192,9 +192,9 @@ def is_in_segment(path: Path, target: ForgetTarget) -> bool:
 
 def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
     """Return whether a file contains the target, in its bytes or, for Parquet, in its decoded rows."""
-    if name.endswith(".parquet") and any(target.in_value(row) for row in _parquet_rows(content)):
+    if name.endswith(".parquet") and any(target.matches_value(row) for row in _parquet_rows(content)):
         return True
-    return target.in_bytes(content)
+    return target.matches_bytes(content)
 
 
 def _parquet_rows(content: bytes) -> Iterator[dict[str, Any]]:
@@ -216,4 +216,6 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
 def is_in_record(row: LogRow, target: ForgetTarget) -> bool:
     """Return whether a record of the log matches; large bodies are searched separately."""
     _, _, http, body = row
-    return target.in_value(decode_or_text(body)) or target.in_value(decode_or_text(http.encode("utf-8", "replace")))
+    return target.matches_value(decode_or_text(body)) or target.matches_value(
+        decode_or_text(http.encode("utf-8", "replace"))
+    )

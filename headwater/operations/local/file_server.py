@@ -28,8 +28,8 @@ def show_files(files: Sequence[Path], port: int, rules: Path | None, on_listenin
         overrides = {"data": Path(folder, "data"), "port": port, "read_only": True, "rules": rules}
         settings = load_settings(overrides, folder=Path(folder), environment={})[0]
         prepare_folder(settings)
-        ingest_offline(settings, _bodies(files))
-        counts = _counts(settings)
+        ingest_offline(settings, _event_bodies(files))
+        counts = _audit_counts(settings)
         if not counts.stored:
             raise WrongSetting(
                 f"No line of {', '.join(map(str, files))} is an OpenLineage event. Run `headwater validate FILE` to "
@@ -38,7 +38,7 @@ def show_files(files: Sequence[Path], port: int, rules: Path | None, on_listenin
         return run_headwater(settings, lambda url: on_listening(url, counts))
 
 
-def _bodies(files: Sequence[Path]) -> Iterator[bytes]:
+def _event_bodies(files: Sequence[Path]) -> Iterator[bytes]:
     for path in files:
         for event in read_event_texts(path):
             if event.text is None:
@@ -46,5 +46,5 @@ def _bodies(files: Sequence[Path]) -> Iterator[bytes]:
             yield event.text
 
 
-def _counts(settings: Settings) -> Audit:
+def _audit_counts(settings: Settings) -> Audit:
     return audit(open_log_readers(settings, settings.data), open_bronze(settings))

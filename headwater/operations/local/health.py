@@ -117,7 +117,7 @@ class HealthRoutes:
         found = (
             await asyncio.to_thread(self._serving_state) if is_asked else _ServingState("not asked", "not asked", None)
         )
-        components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
+        components = {"log": trouble or "ok", "lake": found.lake_state, "index": found.index_state}
         components |= service_troubles(self._folder)  # for the index, the reason of a stop replaces its lag
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
         state = {"ready": is_ready, "components": components, "freshness": found.freshness}
@@ -176,8 +176,8 @@ class HealthRoutes:
 class _ServingState(NamedTuple):
     """The states of lake and index as text, `ok` or a reason, and the answer of the question `freshness`."""
 
-    of_lake: str
-    of_index: str
+    lake_state: str
+    index_state: str
     freshness: Freshness | None
 
 

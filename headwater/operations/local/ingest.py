@@ -93,16 +93,16 @@ class IngestOptions:
 
 
 def ingest_files(
-    taker: FileIngester,
+    ingester: FileIngester,
     sources: Sequence[FileSource],
     options: IngestOptions,
     in_bronze_us: Callable[[], int],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Ingest files once, or continuously with `options.follow`.
 
-    in_bronze_us: returns the time up to which all received events are in bronze (us, UTC). say: called with the reason
-    of a wait. Raises Retry if a source or the receiver is unavailable, except with `options.follow`. Raises
+    in_bronze_us: returns the time up to which all received events are in bronze (us, UTC). report: called with the
+    reason of a wait. Raises Retry if a source or the receiver is unavailable, except with `options.follow`. Raises
     WrongSetting if files are to be deleted but never could be.
     """
     _check_receiver_is_reachable(options)
@@ -114,14 +114,14 @@ def ingest_files(
             if options.keep_s and began >= confirmed + _DELETED_EVERY_S:
                 rested_us = time.time_ns() // 1000 - int(options.keep_s * 1e6)
                 deletion, confirmed = DeletionLimits(rested_us, in_bronze_us()), began
-            taker.ingest(sources, options.since_us(), deletion)
+            ingester.ingest(sources, options.since_us(), deletion)
         except Retry as error:
             if not options.follow:
                 raise
-            say(str(error))
+            report(str(error))
         if not options.follow:
             return
-        look_every_s = min(source.look_every_s for source in sources)
+        look_every_s = min(source.poll_interval_s for source in sources)
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
 
 

@@ -57,6 +57,8 @@ def _record_lost_events(settings: Settings, folder: Path, bronze: Bronze, epoch:
     for reader in open_log_readers(settings, folder):
         with closing(reader):
             source = reader.in_epoch(epoch)
-            for first, last in reader.missing(source, bronze.watermark(source), bronze.acknowledged_sequence(source)):
+            for first, last in reader.missing_ranges(
+                source, bronze.watermark(source), bronze.acknowledged_sequence(source)
+            ):
                 batch = build_gap_batch(source, first - 1, last)
                 bronze.commit(source, batch.rows, batch.last)

@@ -17,7 +17,7 @@ def configure_logging(settings: Settings, process: str) -> None:
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
 
 
-def say(settings: Settings, message: str) -> None:
+def write_line(settings: Settings, message: str) -> None:
     """Write a line of the supervisor to standard output. Ignores a closed pipe or a full disk."""
     line = message
     if settings.log_format == "json":

@@ -117,10 +117,10 @@ class ServeApp:
         """Return the receiver's handler for a path, None if the API handles it or the request is refused."""
         handler = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
         if handler is None and method == "POST":
-            handler = self._find_inexact(path, headers)
+            handler = self._find_handler_of_similar_path(path, headers)
         return handler if handler and self._guard.refusal(method, path, headers) is None else None
 
-    def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Handler | None:
+    def _find_handler_of_similar_path(self, path: str, headers: Mapping[str, str]) -> Handler | None:
         """Return the handler for an event posted to a path that is similar to a path of the protocol, else None."""
         if self._receives:
             return self.receiver.handler_of_inexact_path(path, headers.get("content-type", ""))

@@ -25,7 +25,7 @@ from headwater.operations.local.child_process import (
     retry_while_disk_full,
     write_pid,
 )
-from headwater.operations.local.log_lines import say
+from headwater.operations.local.log_lines import write_line
 from headwater.operations.runtime.data_folder import MARKER, data_folder_path, folder_lock, prepare_folder
 from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
@@ -106,7 +106,7 @@ class Supervisor:
                 del self._children["sinks"]  # there are no sinks any more
                 continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
-            self._say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
+            self._write_line(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
             os.environ.pop(FAILPOINT, None)  # a fail point must not kill the restarted child again
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start_child(child.name, child.module, child.inherited, deaths)
@@ -136,7 +136,7 @@ class Supervisor:
 
     def _start_child(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
         process = retry_while_disk_full(
-            lambda: self._start_process(name, module, inherited), self._say, self._wait_or_stop
+            lambda: self._start_process(name, module, inherited), self._write_line, self._wait_or_stop
         )
         if process is None:
             return
@@ -165,8 +165,8 @@ class Supervisor:
                 command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
             )
 
-    def _say(self, message: str) -> None:
-        say(self._settings, message)
+    def _write_line(self, message: str) -> None:
+        write_line(self._settings, message)
 
     def _wait_or_stop(self, seconds: float) -> None:
         if not self._stopping:
@@ -219,7 +219,7 @@ def run_headwater(settings: Settings, session: Session | None = None) -> int:
                 prepare_and_lock_folder()  # if another `headwater up` uses the folder, its error is more helpful
             raise
         folder = retry_while_disk_full(
-            prepare_and_lock_folder, lambda why: say(settings, f"headwater: {why}"), time.sleep
+            prepare_and_lock_folder, lambda why: write_line(settings, f"headwater: {why}"), time.sleep
         )
         _listen_on_port(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
@@ -260,7 +260,7 @@ def _port_errors(settings: Settings) -> Iterator[None]:
 
 
 def _print_address(settings: Settings, url: str, folder: Path) -> None:
-    say(settings, f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
+    write_line(settings, f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
 
 
 def _run_session(listener: socket.socket, supervisor: Supervisor, session: Session) -> None:

@@ -21,7 +21,7 @@ from headwater.lake.admin_log import open_admin_log
 from headwater.operations.runtime.auth import open_admin_recorder, open_authenticator, open_sign_in
 from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from headwater.operations.runtime.storage import lake_root_and_options, open_bronze
-from headwater.operations.settings import Settings, contracts_path, settings_shown
+from headwater.operations.settings import Settings, contracts_path, settings_for_display
 
 if TYPE_CHECKING:
     from headwater.sinks.control.service import SinkService
@@ -53,7 +53,7 @@ class ApiResources:
         self._home = open_index_home(folder)
         self._open_views = ViewOpener(self._home, open_rules(settings))
         self._search = Search(self._home, open_rules(settings))
-        self._shown = settings_shown(settings)
+        self._shown = settings_for_display(settings)
         self._contracts = contracts_path(settings)
         self._notice = settings.notice
 
@@ -91,7 +91,7 @@ class ApiResources:
             live,
             sinks,
         )
-        app = ReadApi(answers_from).app()
+        app = ReadApi(answers_from).build_app()
         marquez = MarquezApi(
             open_views, search, self.bronze, self.access, freshness, record=self._record, writing=writing
         )

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.common.extras import require_extra
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.blob_claims import blob_credential
 from headwater.operations.runtime.storage import is_lake_remote, lake_root_and_options
@@ -75,7 +75,7 @@ class LakeFile:
         except AzureError as error:
             if getattr(error, "error_code", None) == "BlobNotFound":
                 return None
-            raise LakeUnavailable(f"Cannot read {self._address}: {explain(error, 'sinks')}") from error
+            raise LakeUnavailable(f"Cannot read {self._address}: {explain_storage_error(error, 'sinks')}") from error
 
 
 def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -> "BlobClient":
@@ -158,7 +158,7 @@ class SharedTroubles:
         return found
 
 
-class LedgerCopy:
+class IngestedFilesLedgerCopy:
     """The ledger file on this machine, and its copy in a remote lake.
 
     If a run ends without uploading the ledger, the next run sends the same events again, and they become duplicates.
@@ -193,7 +193,9 @@ class LedgerCopy:
         except AzureError as error:
             if getattr(error, "status_code", None) == HTTPStatus.NOT_MODIFIED:
                 return
-            raise LakeUnavailable(f"Cannot read the ledger of ingested files: {explain(error, 'lake')}") from error
+            raise LakeUnavailable(
+                f"Cannot read the ledger of ingested files: {explain_storage_error(error, 'lake')}"
+            ) from error
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in self.path.parent.glob(f"{self.path.name}*"):
             left.unlink()  # including side files of an interrupted run
@@ -217,7 +219,9 @@ class LedgerCopy:
                 self.path.read_bytes(), overwrite=self._version is not None, **(held if self._version else {})
             )
         except AzureError as error:
-            raise LakeUnavailable(f"Cannot store the ledger of ingested files: {explain(error, 'lake')}") from error
+            raise LakeUnavailable(
+                f"Cannot store the ledger of ingested files: {explain_storage_error(error, 'lake')}"
+            ) from error
         self._version, self._stored = stored["etag"], digest
 
     def _file_digest(self) -> bytes:

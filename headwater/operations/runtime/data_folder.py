@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.storage_faults import explain, is_transient, transient_faults_as_retry
+from headwater.common.storage_faults import explain_storage_error, is_transient, transient_faults_as_retry
 from headwater.operations.settings import Settings
 
 FORMAT = 1
@@ -50,7 +50,7 @@ def prepare_folder(settings: Settings) -> Path:
         check_writable(folder / "run")
     except OSError as error:
         if is_transient(error):
-            raise Retry(f"Cannot use the data folder {folder}: {explain(error, 'data')}") from error
+            raise Retry(f"Cannot use the data folder {folder}: {explain_storage_error(error, 'data')}") from error
         raise WrongSetting(
             f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
         ) from error

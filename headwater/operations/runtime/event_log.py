@@ -41,12 +41,12 @@ def reader_opener(settings: Settings, folder: Path) -> Readers:
     """Return a function that opens log readers, for a process that needs them repeatedly."""
     kind = log_kind(settings.log)
     with require_extra(kind.extra):
-        return kind.readers(settings, folder)
+        return kind.reader_opener(settings, folder)
 
 
 def log_exists(settings: Settings, folder: Path) -> bool:
     """Return whether the log exists. The process `serve` creates a local log when it starts."""
-    return log_kind(settings.log).is_made(folder)
+    return log_kind(settings.log).log_exists(folder)
 
 
 def _make_lake_check(settings: Settings, folder: Path) -> LakeCheck:
@@ -66,5 +66,5 @@ def renew_log_epoch(settings: Settings, folder: Path) -> Sequence[LogReader]:
 
     The epoch of a log service does not change. The log must not be open elsewhere.
     """
-    log_kind(settings.log).renew(settings, folder)
+    log_kind(settings.log).begin_new_epoch(settings, folder)
     return open_log_readers(settings, folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.events.position import Source
 from headwater.intake.event_log import Readers
 from headwater.operations.runtime.data_folder import folder_lock
@@ -203,7 +203,7 @@ def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
     try:
         made = _make_snapshot_if_due(settings, folder, snapshots)
     except Exception as error:
-        trouble.record_trouble(str(error) if isinstance(error, Retry) else explain(error, "lake"))
+        trouble.record_trouble(str(error) if isinstance(error, Retry) else explain_storage_error(error, "lake"))
         raise
     if made is None:  # another process maintains the index
         troubles = service_troubles(folder)

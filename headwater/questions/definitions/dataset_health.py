@@ -9,7 +9,12 @@ from headwater.questions.answer_types import health as health_answers
 from headwater.questions.answer_types import runs as run_detail_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import NOW, QuestionSources
-from headwater.questions.health_lists import health_of_graph, health_of_job, unhealthy_list, whole_health_of_dataset
+from headwater.questions.health_lists import (
+    health_of_dataset_with_row_counts,
+    health_of_graph,
+    health_of_job,
+    list_health_problems,
+)
 from headwater.questions.readers import DAYS, readers_answer
 from headwater.questions.subjects import Subject, find_dataset
 
@@ -24,9 +29,11 @@ def health(
         raise WrongQuestion("Both dataset= and job= are set. Set only one of them.")
     now_us = time.time_ns() // 1000
     if not dataset and not job:
-        return unhealthy_list(sources.open_views, now_us, status, limit, sources.bronze)
+        return list_health_problems(sources.open_views, now_us, status, limit, sources.bronze)
     if dataset:
-        return whole_health_of_dataset(sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze)
+        return health_of_dataset_with_row_counts(
+            sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze
+        )
     with sources.open_views.open_view_and_index(NOW) as (view, live):
         return health_of_job(view, live, (namespace, job or ""), now_us, limit)
 

@@ -29,7 +29,7 @@ def graph(
     with sources.open_views.open_view_and_index(as_of) as (view, live):
         fold = fold_into_level(granularity, JobAncestry(live).started)
         return table_graph(
-            view.snapshot, view.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
+            view.snapshot, view.counted_edges, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
             hides=hidden_table_filter(view.rules, system),
         )  # fmt: skip
 
@@ -45,7 +45,7 @@ def around(
     with sources.open_views.open_view_and_index(as_of) as (view, live):
         fold = fold_into_level(granularity, JobAncestry(live).started)
         return neighbourhood(
-            view.snapshot, view.rules.names, asked, view.counted, mode=mode, reach=far, fold=fold,
+            view.snapshot, view.rules.names, asked, view.counted_edges, mode=mode, reach=far, fold=fold,
             hides=hidden_table_filter(view.rules, system),
         )  # fmt: skip
 
@@ -66,4 +66,4 @@ def jobs(
             lambda each: dependencies_of(each, known.newest_run_facet(each, "jobDependencies")),
             known.jobs_by_display_name,
         )
-        return job_graph(view.snapshot, view.counted, context, granularity, bounds)
+        return job_graph(view.snapshot, view.counted_edges, context, granularity, bounds)

@@ -24,7 +24,7 @@ from headwater.questions.reach import reach_answer
 from headwater.questions.resolved_moments import resolve_moment
 from headwater.questions.run_details import written_by_run
 from headwater.questions.subjects import Subject
-from headwater.questions.surface import Place, find_surface, surface_answer
+from headwater.questions.surface import ColumnName, find_surface, surface_answer
 from headwater.questions.timeline import timeline_answer as timeline_of
 from headwater.questions.unused import verdicts_answer
 
@@ -35,28 +35,30 @@ _SQL_SHOWN = 5
 def impact(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that depend on a column or a whole dataset: what breaks if it changes."""
     with sources.open_views.open_view(as_of) as view:
-        return reach_answer(view.snapshot, view.rules.names, counted=view.counted, forward=True, **walk._asdict())
+        return reach_answer(view.snapshot, view.rules.names, counted=view.counted_edges, forward=True, **walk._asdict())
 
 
 @question("upstream")
 def upstream(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that a column or a whole dataset comes from."""
     with sources.open_views.open_view(as_of) as view:
-        return reach_answer(view.snapshot, view.rules.names, counted=view.counted, forward=False, **walk._asdict())
+        return reach_answer(
+            view.snapshot, view.rules.names, counted=view.counted_edges, forward=False, **walk._asdict()
+        )
 
 
 @question("path")
 def path(sources: QuestionSources, *, ends: Ends, mode: p.Mode = "value", as_of: AsOf) -> lineage_answers.PathAnswer:
     """Show whether one column or dataset reaches another, and the shortest path."""
     with sources.open_views.open_view(as_of) as view:
-        return path_between(view.snapshot, view.rules.names, *ends, view.counted, mode=mode)
+        return path_between(view.snapshot, view.rules.names, *ends, view.counted_edges, mode=mode)
 
 
 @question("edge", reads_lake=True)
 def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answers.EdgeAnswer:
     """Show why an edge exists: its jobs, number of runs, SQL, and first time."""
     with sources.open_views.open_view(as_of) as view:
-        found = edge_answer(view.snapshot, view.rules.names, *ends, view.counted)
+        found = edge_answer(view.snapshot, view.rules.names, *ends, view.counted_edges)
         names, output = view.rules.names, Name(found.to.namespace, found.to.dataset)
     for item in found.items[:_SQL_SHOWN]:
         item.sql = sql_of_run(sources.bronze, item.newest_run) if item.newest_run else None
@@ -77,15 +79,15 @@ def surface(
     With `since`, the answer contains only columns that were not exposed then and are exposed now.
     """
     source = Subject(namespace, dataset, column) if dataset else None
-    before: set[Place] | None = None
+    before: set[ColumnName] | None = None
     if since is not None:
         with sources.open_views.open_view(as_of._replace(as_of_us=since)) as then, suppress(NotKnown):
             before = set()  # a tag or dataset that was unknown then exposed no columns
-            before = find_surface(then.snapshot, then.rules, then.counted, tag=tag, source=source).exposed_places(
-                then.snapshot
-            )
+            before = find_surface(
+                then.snapshot, then.rules, then.counted_edges, tag=tag, source=source
+            ).exposed_columns(then.snapshot)
     with sources.open_views.open_view(as_of) as now:
-        found = find_surface(now.snapshot, now.rules, now.counted, tag=tag, source=source)
+        found = find_surface(now.snapshot, now.rules, now.counted_edges, tag=tag, source=source)
         return surface_answer(now.snapshot, found, tag=tag, page=page, exposed_before=before, only=exposure)
 
 
@@ -102,9 +104,9 @@ def unused(
     asked = Subject(namespace, dataset) if dataset else None
     with sources.open_views.open_view(as_of) as view:
         return verdicts_answer(
-            view.snapshot, view.rules, view.counted, asked=asked, page=page, only=verdict, strict=strict,
+            view.snapshot, view.rules, view.counted_edges, asked=asked, page=page, only=verdict, strict=strict,
             hides=hidden_table_filter(view.rules, system), former=former,
-            window=None if as_of.every or as_of.newest else as_of.window(view.snapshot),
+            window=None if as_of.includes_outdated or as_of.only_newest else as_of.window(view.snapshot),
         )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def coverage(
     """List datasets and jobs without column lineage, and why."""
     with sources.open_views.open_view(as_of) as view:
         return coverage_of(
-            view.snapshot, view.counted, page=page, kind=kind, is_hidden=hidden_table_filter(view.rules, system)
+            view.snapshot, view.counted_edges, page=page, kind=kind, is_hidden=hidden_table_filter(view.rules, system)
         )
 
 
@@ -128,9 +130,9 @@ def diff(
         lambda live, _: [resolve_moment(live, each) for each in between[:2]]
     )
     with sources.open_views.open_view(AsOf(as_of_us=since_us)) as before:
-        old = before.snapshot, before.counted
+        old = before.snapshot, before.counted_edges
     with sources.open_views.open_view(AsOf(as_of_us=until_us)) as now:
-        return edge_differences(old, (now.snapshot, now.counted), page=page, only=change)
+        return edge_differences(old, (now.snapshot, now.counted_edges), page=page, only=change)
 
 
 @question("changes")

@@ -13,7 +13,7 @@ from headwater.questions.definitions.sources import QuestionSources
 from headwater.questions.facets import newest_facets
 from headwater.questions.parameter_groups import FoundPage, NewestPage
 from headwater.questions.search import search_answer
-from headwater.questions.subjects import datasets_named
+from headwater.questions.subjects import datasets_with_complete_name
 
 
 @question("datasets")
@@ -61,5 +61,7 @@ def search(
 ) -> column_answers.SearchAnswer:  # fmt: skip
     """Find jobs, datasets, aliases, columns and tags by parts of their names and descriptions, despite typos."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    named = sources.open_views.query_current_index(lambda live, rules: datasets_named(live, rules.names, q))
+    named = sources.open_views.query_current_index(
+        lambda live, rules: datasets_with_complete_name(live, rules.names, q)
+    )
     return search_answer(sources.search, q, kinds=wanted, exact_datasets=named, page=page)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.common.errors import Retry
 from headwater.common.extras import require_extra
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.blob_claims import blob_credential, parse_claims_url
 from headwater.sinks.connecting.folders import REQUEST_S, BoundedCalls
@@ -56,7 +56,7 @@ class BlobFolder:
             self._container = None  # the abandoned request keeps its connection
             raise Retry(f"Cannot {operation} in {self._url}: {error}") from error
         except _azure_error_class() as error:
-            raise Retry(f"Cannot {operation} in {self._url}: {explain(error, 'folder')}") from error
+            raise Retry(f"Cannot {operation} in {self._url}: {explain_storage_error(error, 'folder')}") from error
 
     def _open_container(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - an extra

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.extras import require_extra
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.sinks.connecting.folders import REQUEST_S, BoundedCalls
 
 _OPTION_NAMES = {
@@ -83,4 +83,4 @@ class S3Folder:
             self._client = None  # the abandoned request keeps its connection
             raise Retry(f"Cannot {operation} in {self._url}: {error}") from error
         except self._faults as error:
-            raise Retry(f"Cannot {operation} in {self._url}: {explain(error, 'folder')}") from error
+            raise Retry(f"Cannot {operation} in {self._url}: {explain_storage_error(error, 'folder')}") from error

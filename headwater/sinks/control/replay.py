@@ -142,7 +142,7 @@ class Replay:
         """Return the receipt or event time of each event of a batch, whichever the span uses (us, UTC)."""
         if self._span.by == "receipt":
             return [each.head.received_us for each in batch.events]
-        return list(batch.listed.times_us) if batch.listed else []
+        return list(batch.replay_rows.times_us) if batch.replay_rows else []
 
     def _finish_replay(self, counts: SinkCounts) -> dict[str, Any]:
         """Return the result and mark the replay as finished."""

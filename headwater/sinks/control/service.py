@@ -24,7 +24,7 @@ from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.losses import LossSelection, loss_report
 from headwater.sinks.merging.payloads import build_payloads, events_at
 from headwater.sinks.running.ledger import SinkLedger
-from headwater.sinks.running.polling import still_present
+from headwater.sinks.running.polling import notices_if_still_present
 from headwater.sinks.running.silence import SilenceQuery, silence_payloads
 from headwater.sinks.targets.purview.target import qualified_names
 
@@ -302,7 +302,7 @@ def _payloads_of_dead_letter(
         by = SilenceQuery(target, bronze, sink.options.only.matches, mask_secrets)
         return (silence and silence_payloads(by, silence, {row["run_id"]: row["sequence"]})) or None
     if source == WATCH:
-        return still_present(sink, target, row["event_id"], row["sequence"]) or None
+        return notices_if_still_present(sink, target, row["event_id"], row["sequence"]) or None
     head = next((head for place, head in heads_by_id(bronze, row["event_id"], 1) if place == source), None)
     if head is None:
         return None

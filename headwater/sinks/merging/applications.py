@@ -177,7 +177,7 @@ class Application(NamedTuple):
 
 def engine_of(merged: MergedEvent) -> str:
     """Return the engine of a run or job in lower case (D4), or `unknown` if neither facets nor the producer name it."""
-    if isinstance(engine := facet_members(merged.of_run, "processing_engine").get("name"), str) and engine:
+    if isinstance(engine := facet_members(merged.run_facets, "processing_engine").get("name"), str) and engine:
         return engine.lower()
     if found := _INTEGRATION.fullmatch(merged.producer):
         return found[1].lower()
@@ -189,7 +189,7 @@ def application_of(merged: MergedEvent) -> Application | None:
 
     The parent of the application's own run is the task that started the application, not an application.
     """
-    parent = facet_members(merged.of_run, "parent")
+    parent = facet_members(merged.run_facets, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )
@@ -217,17 +217,17 @@ def merge_application(application: Application, own: MergedEvent | None, actions
         producer=whole[0].producer,
         run_id=application.run_id,
         job=application.job,
-        of_run=_merge_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
-        of_job=_merge_first(each.of_job for each in whole),
+        run_facets=_merge_first([own.run_facets] if own else [_without_parent(each.run_facets) for each in ordered]),
+        job_facets=_merge_first(each.job_facets for each in whole),
         inputs=_merge_newest(each.inputs for each in counted),
         outputs=_merge_newest(each.outputs for each in counted),
         counts_in_any_state=True,
     )
-    for facets in (found.of_run, found.of_job):
+    for facets in (found.run_facets, found.job_facets):
         facets.pop("lineage", None)
     for each in counted:
-        merge_facets(found.of_run, _lineage_facets(each.of_run))
-        merge_facets(found.of_job, _lineage_facets(each.of_job))
+        merge_facets(found.run_facets, _lineage_facets(each.run_facets))
+        merge_facets(found.job_facets, _lineage_facets(each.job_facets))
     found.state, found.ended_us = _end_state_and_time(own, ordered)
     found.completed_us = found.ended_us if found.state == "COMPLETE" else None
     return found

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, heads_by_time, stored_bodies
+from headwater.lake.bronze_follower import events_of_runs, heads_by_time, stored_bodies, terminal_events_of_runs
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.dataset_schema_changes import SchemaChange, schema_changes
 from headwater.lineage.runs.run_facts import TERMINAL_TYPES
@@ -116,7 +116,7 @@ def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent
     named = {event.head.run_id for event in still_open.values() if event.head.run_id}
     found = [
         (source, head)
-        for source, head in ends_of_runs(bronze, named, since_us)
+        for source, head in terminal_events_of_runs(bronze, named, since_us)
         if (at := still_open.get(run_key_of(head) or "")) and _is_before(source, head, at)
     ]
     newest = {run_key_of(head): (source, head) for source, head in found}  # the last of several ends wins

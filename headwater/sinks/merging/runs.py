@@ -65,8 +65,8 @@ class MergedEvent(msgspec.Struct):
     producer: str = ""
     run_id: str | None = None
     job: Name = Name("", "")
-    of_run: Facets = msgspec.field(default_factory=dict)
-    of_job: Facets = msgspec.field(default_factory=dict)
+    run_facets: Facets = msgspec.field(default_factory=dict)
+    job_facets: Facets = msgspec.field(default_factory=dict)
     inputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     outputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     input_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
@@ -81,7 +81,7 @@ class MergedEvent(msgspec.Struct):
 
     def job_type(self, *path: str) -> str:
         """Return the text at a path of the `jobType` facet, in upper case; empty if there is none."""
-        return (text_at(facet_members(self.of_job, "jobType"), *path) or "").upper()
+        return (text_at(facet_members(self.job_facets, "jobType"), *path) or "").upper()
 
     @property
     def has_counted_edges(self) -> bool:
@@ -93,7 +93,7 @@ class MergedEvent(msgspec.Struct):
     @property
     def lineage_facets(self) -> list[Raw]:
         """Return the `lineage` facets of the job and the run, if they exist."""
-        return [facets["lineage"] for facets in (self.of_job, self.of_run) if "lineage" in facets]
+        return [facets["lineage"] for facets in (self.job_facets, self.run_facets) if "lineage" in facets]
 
     @property
     def is_due(self) -> bool:
@@ -189,19 +189,19 @@ def _event_kind(wire: WireEvent) -> str:
 def _add_event(found: MergedEvent, wire: WireEvent) -> None:
     if wire.job is not UNSET:
         found.job = Name(wire.job.namespace, wire.job.name)
-        merge_facets(found.of_job, decode_members(wire.job.facets))
+        merge_facets(found.job_facets, decode_members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
-        merge_facets(found.of_run, _with_parent(run_facets(wire)))
+        merge_facets(found.run_facets, _with_parent(run_facets(wire)))
 
 
 def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
     """Replace the `lineage` facets of `found` with the `lineage` facets of the given events."""
-    for facets in (found.of_run, found.of_job):
+    for facets in (found.run_facets, found.job_facets):
         facets.pop("lineage", None)
     for wire in wires:
         of_job, of_run = decode_members(wire.job.facets) if wire.job is not UNSET else {}, run_facets(wire)
-        for target, sent in ((found.of_job, of_job), (found.of_run, of_run)):
+        for target, sent in ((found.job_facets, of_job), (found.run_facets, of_run)):
             merge_facets(target, {name: value for name, value in sent.items() if name == "lineage"})
 
 
@@ -279,8 +279,8 @@ def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]
 def _event_bodies(run: MergedEvent) -> list[bytes]:
     if run.later_attempt_us is None or run.completed_us is None or run.state == "COMPLETE":
         return [run_event(run)]
-    bare = structs.replace(run, inputs={}, outputs={}, completed_us=None, of_job=_without_lineage(run.of_job))
-    bare.of_run = _without_lineage(run.of_run)
+    bare = structs.replace(run, inputs={}, outputs={}, completed_us=None, job_facets=_without_lineage(run.job_facets))
+    bare.run_facets = _without_lineage(run.run_facets)
     completed = structs.replace(run, state="COMPLETE", ended_us=run.completed_us)
     begin = structs.replace(bare, state="START", ended_us=run.later_attempt_us)
     return [run_event(each) for each in (completed, begin, bare)]
@@ -305,8 +305,8 @@ def run_event(run: MergedEvent) -> bytes:
             "producer": run.producer,
             "schemaURL": _RUN,
             "eventType": run.state or "RUNNING",
-            "run": {"runId": run.run_id, "facets": run.of_run},
-            "job": {"namespace": run.job.namespace, "name": run.job.name, "facets": run.of_job},
+            "run": {"runId": run.run_id, "facets": run.run_facets},
+            "job": {"namespace": run.job.namespace, "name": run.job.name, "facets": run.job_facets},
             "inputs": _sent_datasets(inputs_of(run), "inputFacets", run.input_facets),
             "outputs": _sent_datasets(run.outputs, "outputFacets", run.output_facets),
         }

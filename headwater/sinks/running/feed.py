@@ -16,21 +16,21 @@ from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS
 class Batch(NamedTuple):
     """The events of one source up to sequence number `until`, without the `left_out` events that the filter excludes.
 
-    listed: the rows of the events in the list of a replay, or None if the sink is not a replay.
+    replay_rows: the rows of the events in the list of a replay, or None if the sink is not a replay.
     """
 
     source: Source
     until: int
     events: list[SinkEvent]
     left_out: int
-    listed: "ReplayRows | None" = None
+    replay_rows: "ReplayRows | None" = None
 
     def payloads(self, target: Target, bronze: Bronze, mask_secrets: MaskSecrets) -> list[Payload]:
         """Convert the events of the batch to payloads for a target."""
-        if self.listed is None or not self.events:
+        if self.replay_rows is None or not self.events:
             return build_payloads(target, bronze, self.events, mask_secrets)
-        found = build_payloads(target, bronze, self.events, mask_secrets, self.listed.times_us[0])
-        return [each._replace(row=self.listed.rows.get(event_position(each.event), self.until)) for each in found]
+        found = build_payloads(target, bronze, self.events, mask_secrets, self.replay_rows.times_us[0])
+        return [each._replace(row=self.replay_rows.rows.get(event_position(each.event), self.until)) for each in found]
 
 
 class ReplayRows(NamedTuple):

@@ -17,11 +17,11 @@ from headwater.sinks.running.ledger import PollState, SinkLedger
 
 
 class NewNotices(NamedTuple):
-    """The notices of a poll. at_us: time of the poll (UTC). watched: the state to store when they are delivered."""
+    """The notices of a poll. at_us: time of the poll (UTC). poll_state: the state to store when they are delivered."""
 
     payloads: list[Payload]
     at_us: int
-    watched: PollState
+    poll_state: PollState
 
 
 class SinkPolling:
@@ -64,7 +64,7 @@ class SinkPolling:
     def commit(self, new_notices: NewNotices) -> None:
         """Store the result of a poll; call this when its notices are delivered or given up."""
         reach_failpoint("sinks.looked")
-        self._ledger.set_poll_state(self._sink.name, new_notices.watched)
+        self._ledger.set_poll_state(self._sink.name, new_notices.poll_state)
         self._schedule_next(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
 
     def _schedule_next(self, seconds: float, since_us: int) -> None:
@@ -78,11 +78,11 @@ class SinkPolling:
         except HeadwaterError as error:
             self.trouble = str(error)
         except Exception as error:
-            self.trouble = log_unexpected_error(error, "Looking", self._mask_secrets)
+            self.trouble = log_unexpected_error(error, "Polling", self._mask_secrets)
         return None
 
 
-def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[Payload]:
+def notices_if_still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[Payload]:
     """Poll the target and return the notices for one item, or an empty list if the item no longer exists.
 
     at_us: the moment at which the item was found (UTC); the notices get the same ids as then.

@@ -156,7 +156,7 @@ class _LostRuns:
             ended, streams = run.state is not None, run.is_streaming
             lost = is_lost(has_ended=ended, is_streaming=streams, last_us=run.last_event_us, now_us=at_us)
             above = ends.get(str(members[-1].head.run_id), ())
-            ended_above = lost_runs.has_ended(
+            ended_above = lost_runs.ended_with_parent(
                 is_open=not ended, is_streaming=streams, last_us=run.last_event_us, ends_us=above
             )
             wanted = lost and not ended_above and any(by.matches(each.head) for each in members)

@@ -147,7 +147,7 @@ def _to_sent_run(run: MergedEvent) -> SentRun:
         ended_at=run.ended_us,
         last_event_at=run.last_event_us,
         producer=run.producer,
-        parent_run_id=text_at(facet_members(run.of_run, "parent"), "run", "runId"),
+        parent_run_id=text_at(facet_members(run.run_facets, "parent"), "run", "runId"),
         inputs=[NamedDataset(*name.parts) for name in run.inputs],
         outputs=[NamedDataset(*name.parts) for name in run.outputs],
         event=run_event(run).decode(),

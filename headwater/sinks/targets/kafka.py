@@ -73,11 +73,11 @@ def open_target(options: Options, reveal: SecretResolver) -> KafkaTarget:
     """Return the target; raises WrongSetting if the Kafka client is not installed."""
     given = cast("KafkaOptions", options)
     return KafkaTarget(
-        open_topic(given.servers, given.topic, given.options, given.largest_bytes, reveal), given.largest_bytes
+        kafka_topic(given.servers, given.topic, given.options, given.largest_bytes, reveal), given.largest_bytes
     )
 
 
-def open_topic(
+def kafka_topic(
     servers: str, topic: str, settings: Mapping[str, str | SecretReference], largest_bytes: int, reveal: SecretResolver
 ) -> "KafkaTopic":
     """Return a topic without connecting; raises WrongSetting if the Kafka client is not installed."""

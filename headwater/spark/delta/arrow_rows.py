@@ -13,13 +13,13 @@ from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import Table
 
 Row = tuple[Any, ...]
-Step = Callable[[Iterator[Row]], Iterable[Row]]
+RowStep = Callable[[Iterator[Row]], Iterable[Row]]
 
 ROWS = 512
 """Maximum number of rows in an Arrow batch that returns to Spark. It is small because a row may contain megabytes."""
 
 
-def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
+def map_rows(frame: DataFrame, step: RowStep, to: Table) -> DataFrame:
     """Apply a step to the rows of each partition of a frame. Returns a frame with the columns of the table `to`.
 
     step: takes an iterator of rows and yields rows, as tuples in the column order of `frame` and of `to`.
@@ -52,13 +52,13 @@ def map_groups(
     def grouped(rows: Iterator[Row]) -> Iterator[Row]:
         for _, group in groupby(rows, key=itemgetter(place)):
             texts: dict[str, str] = {}
-            yield from step([_sharing(row, texts) for row in group])
+            yield from step([_share_equal_texts(row, texts) for row in group])
 
     partitions = frame.coalesce(1) if small else frame.repartition(key)
     return map_rows(partitions.sortWithinPartitions(key), grouped, to)
 
 
-def _sharing(row: Row, texts: dict[str, str]) -> Row:
+def _share_equal_texts(row: Row, texts: dict[str, str]) -> Row:
     """Replace the texts of a row by equal objects from earlier rows. Most of 100,000 runs of a job have the same 2 KB.
 
     texts: the texts of the earlier rows, to which this row adds its own.

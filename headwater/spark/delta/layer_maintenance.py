@@ -15,8 +15,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.common.failpoints import reach_failpoint
-from headwater.spark.delta.spark_delta import TableFolder, job_description, run_concurrently, settings
-from headwater.spark.layer_generations import LAYERS, Folders, remove_old
+from headwater.spark.delta.spark_delta import TableFolder, job_description, run_concurrently, spark_settings
+from headwater.spark.layer_generations import LAYERS, Folders, remove_old_generations
 from headwater.tables import Table
 
 COMPACT_EVERY = 10
@@ -36,7 +36,7 @@ _FOLDERS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
 log = logging.getLogger(__name__)
 
 
-def maintain(folders: Folders, batch: int) -> None:
+def run_due_maintenance(folders: Folders, batch: int) -> None:
     """Do the maintenance that is due after the batch with this number. Only logs errors: the batch itself is complete.
 
     Compacts every `COMPACT_EVERY` batches. Vacuums and deletes old generations every `VACUUM_EVERY` batches.
@@ -46,20 +46,20 @@ def maintain(folders: Folders, batch: int) -> None:
             compact(folders)
         if batch % VACUUM_EVERY == 0:
             vacuum(folders)
-            remove_old(folders)
+            remove_old_generations(folders)
     except (PySparkException, Py4JJavaError) as error:
         log.warning("Maintenance of silver and gold failed and will run again later: %s", str(error).splitlines()[0])
 
 
 def compact(folders: Folders) -> None:
     """Compact the small files of all tables."""
-    with settings(next(iter(folders.values())).spark, _FILES):
+    with spark_settings(next(iter(folders.values())).spark, _FILES):
         run_concurrently(*(partial(compact_table, folder, table) for folder, table in _tables(folders)))
 
 
 def vacuum(folders: Folders) -> None:
     """Delete unused files of all tables after their retention time (`spark_delta.RETENTION_PROPERTIES`)."""
-    with settings(next(iter(folders.values())).spark, _FOLDERS):
+    with spark_settings(next(iter(folders.values())).spark, _FOLDERS):
         run_concurrently(*(partial(vacuum_table, folder, table) for folder, table in _tables(folders)))
 
 

@@ -17,7 +17,7 @@ def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
     Does nothing if no column is missing. Raises LakeUnavailable if concurrent writers prevent the commit.
     """
     for _ in range(_RACES):
-        missing = _missing(spark.read.format("delta").load(uri), schema)
+        missing = _missing_fields(spark.read.format("delta").load(uri), schema)
         if not missing:
             return
         added = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in missing)
@@ -30,10 +30,10 @@ def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
 
 def with_nulls(frame: DataFrame, schema: StructType) -> DataFrame:
     """Add the columns of a schema that a frame lacks, filled with nulls. The other columns of the frame stay."""
-    missing = _missing(frame, schema)
+    missing = _missing_fields(frame, schema)
     return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in missing}) if missing else frame
 
 
-def _missing(frame: DataFrame, schema: StructType) -> list[StructField]:
+def _missing_fields(frame: DataFrame, schema: StructType) -> list[StructField]:
     present = set(frame.columns)
     return [field for field in schema.fields if field.name not in present]

@@ -18,15 +18,16 @@ def key_prefix(column: str | Column) -> Column:
     return F.substring(column, 1, PREFIX)
 
 
-def ranges(column: str, prefixes: Iterable[str]) -> str:
+def prefix_condition(column: str, prefixes: Iterable[str]) -> str:
     """Return an SQL condition that holds for all keys in `column` with these prefixes, and for few other keys."""
     terms = [
-        f"({column} >= {_text(low)} AND {column} < {_text(_prefix_end(high))})" for low, high in spans(sorted(prefixes))
+        f"({column} >= {_text(low)} AND {column} < {_text(_prefix_end(high))})"
+        for low, high in prefix_spans(sorted(prefixes))
     ]
     return f"({' OR '.join(terms)})" if terms else "false"
 
 
-def spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
+def prefix_spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
     """Join sorted prefixes into at most `MAX_SPANS` spans, and return the first and last prefix of each span.
 
     The widest gaps between prefixes separate the spans.

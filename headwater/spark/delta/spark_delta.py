@@ -113,7 +113,7 @@ class TableFolder:
         """Return the rows of a table like `read`, but let Spark divide its files among tasks even if `small`."""
         return with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table))
 
-    def matching(
+    def rows_with_keys(
         self,
         rows: DataFrame,
         keys: DataFrame,
@@ -137,23 +137,25 @@ class TableFolder:
         found = rows.alias("t").join(F.broadcast(wanted), equal, how)
         return found.repartition(1) if how == "left_semi" else found
 
-    def snapshot(self, table: Table, where: Column | None = None) -> DataFrame:
+    def read_listing_files_once(self, table: Table, where: Column | None = None) -> DataFrame:
         """Return the rows of a table's current version. Lists the table's files once, not in each job that reads them.
 
         where: if set, files are skipped if their statistics show that no row matches the condition. The returned rows
         may still include rows that do not match.
         """
-        return self._by_delta(
-            lambda: self.coalesce_if_small(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table))),
+        return self._call_with_fallback(
+            lambda: self.coalesce_if_small(
+                with_nulls(self._delta.read_current_version(self.uri(table), where), spark_schema(table))
+            ),
             lambda: self.read(table),
         )
 
-    def partitions(self, table: Table) -> Mapping[str, Partition]:
+    def rows_by_partition(self, table: Table) -> Mapping[str, Partition]:
         """Return the rows of a table's newest version, by value of its only partition column. Lists its files once."""
         (column,) = table.partition_by
 
         def by_internals() -> Mapping[str, Partition]:
-            found = self._delta.partitions(self.uri(table), column)
+            found = self._delta.partition_files(self.uri(table), column)
             return {
                 value: Partition(with_nulls(part.rows, spark_schema(table)), part.size) for value, part in found.items()
             }
@@ -163,7 +165,7 @@ class TableFolder:
             values = [row[0] for row in rows.select(column).distinct().collect()]
             return {value: Partition(rows.where(F.col(column) == value), 0) for value in values}
 
-        return self._by_delta(by_internals, by_writer)
+        return self._call_with_fallback(by_internals, by_writer)
 
     def coalesce_by_size(self, frame: DataFrame, size: int) -> DataFrame:
         """Coalesce a frame to one partition if the batch is `small` and the frame's files fit one task.
@@ -176,7 +178,7 @@ class TableFolder:
         """Coalesce a frame to one partition if the batch is `small`."""
         return frame.coalesce(1) if self.small else frame
 
-    def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
+    def frame_of_rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """Create a frame with the columns of a table from rows, which are tuples in column order."""
         return self.spark.createDataFrame(list(rows), spark_schema(table))
 
@@ -197,12 +199,12 @@ class TableFolder:
         after = {} if number is None else {_APP_ID: number}
         options = {} if number is None else {"txnAppId": _APP_ID, "txnVersion": str(number)}
         rows = conform(frame, table)
-        self._by_delta(
+        self._call_with_fallback(
             lambda: self._delta.overwrite(self.uri(table), rows, after, appends=mode == "append"),
             lambda: self._save(table, frame, mode, options),
         )
 
-    def change(self, table: Table, where: str, replacement: Callable[[DataFrame], DataFrame]) -> None:
+    def replace_rows(self, table: Table, where: str, replacement: Callable[[DataFrame], DataFrame]) -> None:
         """Replace the rows that the SQL condition `where` selects, in one commit.
 
         replacement: takes the selected rows and returns the new rows. The session setting `REPLACE_WHERE_CHECK` must be
@@ -222,9 +224,11 @@ class TableFolder:
             self._save(table, replacement(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
 
         with self._write_step(table, "change"):
-            self._by_delta(lambda: self._delta.change(uri, F.expr(where), changed_and_kept), write_replacement)
+            self._call_with_fallback(
+                lambda: self._delta.change(uri, F.expr(where), changed_and_kept), write_replacement
+            )
 
-    def _by_delta(self, by_internals: Callable[[], T], by_writer: Callable[[], T]) -> T:
+    def _call_with_fallback(self, by_internals: Callable[[], T], by_writer: Callable[[], T]) -> T:
         """Call `by_internals`, which uses Delta's internal classes. If these are not available, call `by_writer`."""
         if self._delta.is_available:
             with suppress(DeltaInternalsMissing):
@@ -249,7 +253,7 @@ Passes turn it off, because edges that end move to another partition (`part`).
 
 
 @contextmanager
-def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+def spark_settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Change settings of a session and restore the old values at the end. The session may be that of a user's notebook.
 
     conf: the new values by name.
@@ -318,7 +322,7 @@ def scanned_bytes(frame: DataFrame) -> int:
     return int(str(plan.stats().sizeInBytes()))
 
 
-def texts(column: Column) -> Column:
+def distinct_values_json(column: Column) -> Column:
     """Return an aggregate for `checkpoint_with_aggregates`: the distinct values of a column as a JSON list."""
     return F.to_json(F.collect_set(column))
 

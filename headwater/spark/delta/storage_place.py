@@ -33,13 +33,13 @@ class StoragePlace:
             return []
         return [str(file.getPath().getName()) for file in found]
 
-    def has(self, name: str) -> bool:
+    def exists(self, name: str) -> bool:
         """Return whether a file or folder with this name exists."""
-        return bool(self._system.exists(self._at(name)))
+        return bool(self._system.exists(self._path_of(name)))
 
     def read(self, name: str) -> str:
         """Return the content of a UTF-8 file."""
-        file = self._system.open(self._at(name))
+        file = self._system.open(self._path_of(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
         finally:
@@ -65,7 +65,7 @@ class StoragePlace:
         pieces: the content. name: called after all pieces are written; returns the name of the file. Returns False, and
         creates no file, if a file with this name exists. Raises OSError if the storage does not rename the file.
         """
-        temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers ignore such names
+        temporary, final = self._path_of(f".{uuid4()}.tmp"), None  # Spark's readers ignore such names
         try:
             file = self._system.create(temporary, False)
             try:
@@ -73,7 +73,7 @@ class StoragePlace:
                     file.write(bytearray(piece))
             finally:
                 file.close()
-            final = self._at(name())
+            final = self._path_of(name())
             if self._system.exists(final):
                 return False
             self._system.mkdirs(final.getParent())
@@ -85,23 +85,23 @@ class StoragePlace:
 
     def remove(self, name: str) -> None:
         """Delete a file, or a folder with its contents. Does nothing if neither exists."""
-        self._system.delete(self._at(name), True)
+        self._system.delete(self._path_of(name), True)
 
-    def changed_s(self, name: str) -> float:
+    def modified_s(self, name: str) -> float:
         """Return when a file was last written, in seconds since 1970 by the storage's clock. A missing file gives 0."""
         try:
-            return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
+            return float(self._system.getFileStatus(self._path_of(name)).getModificationTime()) / 1000
         except Py4JJavaError as error:
             if "FileNotFound" not in str(error):
                 raise
             return 0.0
 
     def _write(self, name: str, text: str, *, over: bool) -> None:
-        file = self._system.create(self._at(name), over)
+        file = self._system.create(self._path_of(name), over)
         file.write(bytearray(text.encode()))
         file.close()
 
-    def _at(self, name: str) -> Any:
+    def _path_of(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._folder, name)
 
     def _path(self, text: str) -> Any:

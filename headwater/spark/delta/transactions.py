@@ -74,11 +74,11 @@ class DeltaCommits:
         """Return the current properties of a table."""
         return dict(self._convert.mapAsJavaMap(self._snapshot(uri).metadata().configuration()))
 
-    def versions(self, uri: str, app_ids: list[str]) -> dict[str, int]:
+    def transaction_versions(self, uri: str, app_ids: list[str]) -> dict[str, int]:
         """Return the current version of each transaction in a table by its application id, or 0 if it was never set."""
         return self._transaction_versions(self._snapshot(uri), app_ids)
 
-    def files(self, uri: str, where: Column | None = None) -> DataFrame:
+    def read_current_version(self, uri: str, where: Column | None = None) -> DataFrame:
         """Return the rows of a table's current version. Lists the table's files once, not in each job that reads them.
 
         where: if set, files are skipped if their statistics show that no row matches the condition. The returned rows
@@ -87,11 +87,11 @@ class DeltaCommits:
         with self._translate_missing_classes():
             if where is None:
                 snapshot = self._snapshot(uri)
-                return self._frame(snapshot, self._all_files(snapshot))
+                return self._frame_of_files(snapshot, self._all_files(snapshot))
             scan = self._scan(uri, where)
-            return self._frame(scan.scannedSnapshot(), scan.files())
+            return self._frame_of_files(scan.scannedSnapshot(), scan.files())
 
-    def partitions(self, uri: str, column: str) -> Mapping[str, PartitionFiles]:
+    def partition_files(self, uri: str, column: str) -> Mapping[str, PartitionFiles]:
         """Return the files of a table's newest version, by value of the partition column `column`. Lists them once.
 
         Raises DeltaInternalsMissing.
@@ -99,14 +99,14 @@ class DeltaCommits:
         with self._translate_missing_classes():
             snapshot = self._snapshot(uri)
             found: dict[str, PartitionFiles] = {}
-            for file in self._list(self._all_files(snapshot)):
+            for file in self._java_list(self._all_files(snapshot)):
                 added = json.loads(file.json())["add"]
                 value = added["partitionValues"][column]
                 part = found.get(value) or found.setdefault(value, PartitionFiles(self._jvm.java.util.ArrayList()))
                 part.files.add(file)
                 part.size += added["size"]
             for part in found.values():
-                part.rows = self._frame(snapshot, self._seq(part.files))
+                part.rows = self._frame_of_files(snapshot, self._scala_seq(part.files))
             return found
 
     def overwrite(self, uri: str, rows: DataFrame, after: TransactionVersions, *, appends: bool = False) -> None:
@@ -135,7 +135,9 @@ class DeltaCommits:
             scan = self._scan(uri, where)
             transaction = self._begin(uri, scan.scannedSnapshot())
             transaction.readWholeTable()
-            self._commit(transaction, replacement(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
+            self._commit(
+                transaction, replacement(self._frame_of_files(scan.scannedSnapshot(), scan.files())), {}, scan.files()
+            )
 
     def append(self, uri: str, rows: DataFrame, before: TransactionVersions, after: TransactionVersions) -> None:
         """Append rows in one commit, which changes transaction versions from `before` to `after`.
@@ -153,10 +155,10 @@ class DeltaCommits:
             raise LakeUnavailable(f"Cannot append to {uri}: {reason}. The batch will be repeated.") from error
 
     def _begin(self, uri: str, snapshot: Any = None) -> Any:
-        table, option = self._delta.DeltaLog.forTable(self._active(), uri), self._jvm.scala.Option
+        table, option = self._delta.DeltaLog.forTable(self._activate_session(), uri), self._jvm.scala.Option
         return table.startTransaction(option.empty(), option.apply(snapshot))
 
-    def _active(self) -> Any:
+    def _activate_session(self) -> Any:
         """Make our session the active session of this thread. Delta reads the active session's settings.
 
         Delta also creates frames in the active session. Returns the Java session.
@@ -167,15 +169,15 @@ class DeltaCommits:
 
     def _commit(self, transaction: Any, rows: DataFrame, after: TransactionVersions, replaced: Any = None) -> None:
         """Write rows and commit them. after: the new transaction versions. replaced: files that the commit removes."""
-        actions = self._jvm.java.util.ArrayList(self._list(transaction.writeFiles(rows._jdf)))
-        for file in () if replaced is None else self._list(replaced):
+        actions = self._jvm.java.util.ArrayList(self._java_list(transaction.writeFiles(rows._jdf)))
+        for file in () if replaced is None else self._java_list(replaced):
             actions.add(file.remove())
         now = self._jvm.scala.Option.apply(time.time_ns() // 1_000_000)
         for app_id, version in after.items():
             actions.add(self._delta.actions.SetTransaction(app_id, version, now))
-        transaction.commit(self._seq(actions), self._write())
+        transaction.commit(self._scala_seq(actions), self._write_operation())
 
-    def _write(self) -> Any:
+    def _write_operation(self) -> Any:
         """Return the operation `Write` for the history of the table, with the save mode and no other details.
 
         The operation is not `ManualUpdate`, because Delta writes no checksum file for that operation. The number of
@@ -193,12 +195,12 @@ class DeltaCommits:
     def _all_files(self, snapshot: Any) -> Any:
         """Return all files of a table as a Scala sequence, from the checksum file if it lists the files."""
         member = self._checksum_member(snapshot, "allFiles")
-        return self._seq(snapshot.allFiles().collectAsList()) if member is None else member
+        return self._scala_seq(snapshot.allFiles().collectAsList()) if member is None else member
 
     def _transaction_versions(self, snapshot: Any, app_ids: Iterable[str]) -> dict[str, int]:
         member = self._checksum_member(snapshot, "setTransactions")
         versions = self._convert.mapAsJavaMap(snapshot.transactions()) if member is None else {}
-        known = {each.appId(): each.version() for each in self._list(member)} if member is not None else versions
+        known = {each.appId(): each.version() for each in self._java_list(member)} if member is not None else versions
         return {app_id: int(known.get(app_id) or 0) for app_id in app_ids}
 
     def _checksum_member(self, snapshot: Any, name: str) -> Any:
@@ -217,13 +219,13 @@ class DeltaCommits:
             plan = plan.children().head()
         return plan.relation().location().preparedScan()
 
-    def _frame(self, snapshot: Any, files: Any) -> DataFrame:
-        self._active()
+    def _frame_of_files(self, snapshot: Any, files: Any) -> DataFrame:
+        self._activate_session()
         none = self._jvm.scala.Option.empty()
         return DataFrame(snapshot.deltaLog().createDataFrame(snapshot, files, False, none), self._spark)
 
-    def _list(self, seq: Any) -> Any:
+    def _java_list(self, seq: Any) -> Any:
         return self._convert.seqAsJavaList(seq)
 
-    def _seq(self, items: Any) -> Any:
+    def _scala_seq(self, items: Any) -> Any:
         return self._convert.asScalaBuffer(items).toSeq()

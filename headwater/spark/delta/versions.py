@@ -33,28 +33,30 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
 
-def versions(folders: Mapping[str, TableFolder], tables: Mapping[str, Sequence[Table]]) -> Versions:
+def table_versions(folders: Mapping[str, TableFolder], tables: Mapping[str, Sequence[Table]]) -> Versions:
     """Return the versions of all tables. Lists the log folder of each table and runs no Spark job.
 
     folders, tables: the folder and the tables of each layer, by name of the layer.
     """
     return {
-        f"{layer}/{table.name}": newest(folder, table) for layer, folder in folders.items() for table in tables[layer]
+        f"{layer}/{table.name}": newest_version(folder, table)
+        for layer, folder in folders.items()
+        for table in tables[layer]
     }
 
 
-def newest(folder: TableFolder, table: Table) -> int:
+def newest_version(folder: TableFolder, table: Table) -> int:
     """Return the number of a table's newest commit."""
-    names = (_COMMIT.fullmatch(name) for name in _log(folder, table.name).names())
+    names = (_COMMIT.fullmatch(name) for name in _log_place(folder, table.name).names())
     return max(int(name[1]) for name in names if name)
 
 
-def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
+def transaction_version(folder: TableFolder, table: Table, app_id: str) -> int | None:
     """Return the highest version of the transaction `app_id` in a table, or None if the transaction was never set.
 
     Reads the files of the newest checkpoint and of later commits, so it works with any Delta library.
     """
-    names = _log(folder, table.name).names()
+    names = _log_place(folder, table.name).names()
     checkpoints = {name: int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))}
     last = max(checkpoints.values(), default=-1)
     commits = [name for name in names if (found := _COMMIT.fullmatch(name)) and int(found[1]) > last]
@@ -71,33 +73,33 @@ def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
     return max((row[0] for row in rows), default=None)
 
 
-def is_followed(folder: TableFolder, table: Table, version: int) -> bool:
+def has_later_commit(folder: TableFolder, table: Table, version: int) -> bool:
     """Return whether a table has a commit after this version. Checks whether one file exists and lists no folder."""
-    return _log(folder, table.name).has(f"{version + 1:020d}.json")
+    return _log_place(folder, table.name).exists(f"{version + 1:020d}.json")
 
 
-def is_newest(log: StoragePlace, version: int) -> bool:
+def is_newest_version(log: StoragePlace, version: int) -> bool:
     """Return whether a version is the newest one of a table. Checks whether two files exist and lists no folder.
 
     log: the folder `_delta_log` of the table.
     """
-    return log.has(f"{version:020d}.json") and not log.has(f"{version + 1:020d}.json")
+    return log.exists(f"{version:020d}.json") and not log.exists(f"{version + 1:020d}.json")
 
 
-def writers(folder: TableFolder, table: str, after: int, newest: int) -> Iterator[tuple[int, str | None]]:
+def commits_with_writers(folder: TableFolder, table: str, after: int, newest: int) -> Iterator[tuple[int, str | None]]:
     """Yield the number and the writer of each commit from `after + 1` to `newest` that changes rows.
 
     The writer is the text of `COMMIT_METADATA_SETTING`, or None if the commit has no such text.
     """
     for number in range(after + 1, newest + 1):
-        text = _commit(folder, table, number)
+        text = _commit_text(folder, table, number)
         if '"dataChange":true' in text:
-            yield number, _signature(text)
+            yield number, _signature_in_commit(text)
 
 
 def newest_signature(folder: TableFolder, table: Table) -> str | None:
     """Return the text of `COMMIT_METADATA_SETTING` in the newest commit of a table, or None if it has none."""
-    return _signature(_commit(folder, table.name, newest(folder, table)))
+    return _signature_in_commit(_commit_text(folder, table.name, newest_version(folder, table)))
 
 
 @contextmanager
@@ -128,10 +130,10 @@ def restore_tables(folders: Mapping[str, TableFolder], before: Versions, now: Ve
                 f"{folders[layer].root}/{name} is older than the version that the last pass recorded. Run a pass with "
                 "--rebuild."
             )
-        first = next((number for number, _ in writers(folders[layer], name, version, now[key])), None)
+        first = next((number for number, _ in commits_with_writers(folders[layer], name, version, now[key])), None)
         if first is not None:  # not `version`: files from before a compaction may be deleted
             log.warning("A pass was interrupted. Restoring %s/%s to version %d.", folders[layer].root, name, first - 1)
-            steps.append(partial(_restore, folders[layer], name, first - 1))
+            steps.append(partial(_restore_table, folders[layer], name, first - 1))
     run_concurrently(*steps)
     return bool(steps)
 
@@ -143,22 +145,22 @@ def tables_of_other_writers(
     return [
         key
         for key, (layer, _, table) in ((key, key.partition("/")) for key in now)
-        if any(writer != name for _, writer in writers(folders[layer], table, before[key], now[key]))
+        if any(writer != name for _, writer in commits_with_writers(folders[layer], table, before[key], now[key]))
     ]
 
 
-def _commit(folder: TableFolder, table: str, number: int) -> str:
-    return _log(folder, table).read(f"{number:020d}.json")
+def _commit_text(folder: TableFolder, table: str, number: int) -> str:
+    return _log_place(folder, table).read(f"{number:020d}.json")
 
 
-def _signature(commit: str) -> str | None:
+def _signature_in_commit(commit: str) -> str | None:
     infos = [json.loads(line)["commitInfo"] for line in commit.splitlines() if line.startswith('{"commitInfo"')]
     return infos[0].get("userMetadata") if infos else None
 
 
-def _log(folder: TableFolder, table: str) -> StoragePlace:
+def _log_place(folder: TableFolder, table: str) -> StoragePlace:
     return StoragePlace(folder.spark, f"{folder.root}/{table}/_delta_log")
 
 
-def _restore(folder: TableFolder, name: str, version: int) -> None:
+def _restore_table(folder: TableFolder, name: str, version: int) -> None:
     DeltaTable.forPath(folder.spark, f"{folder.root}/{name}").restoreToVersion(version)

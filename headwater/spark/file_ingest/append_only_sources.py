@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import HeadwaterError, Retry
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.file_ingest.posted_bodies import RECORD, unpack
-from headwater.spark.log_ingest.batch_ingest import Ingest, ranges_of
+from headwater.spark.file_ingest.posted_bodies import RECORD, unpack_posted_bodies
+from headwater.spark.log_ingest.batch_ingest import BatchIngest, partition_ranges
 from headwater.spark.log_ingest.bronze_writer import SparkBronze
 
 BATCH_FILES = 100
@@ -43,7 +43,7 @@ PLUGIN = ("id", "application_id", "executor_id", "method", "path", "headers", "r
 
 
 @dataclass(frozen=True)
-class Stream:
+class AppendOnlySource:
     """An append-only source.
 
     name: name of the log that the source's events get in the lake.
@@ -58,45 +58,47 @@ class Stream:
     claims: str | None = None
 
 
-def capture(folder: str, spark: SparkSession) -> DataFrame:
+def read_capture_files(folder: str, spark: SparkSession) -> DataFrame:
     """Read the files of Event Hubs Capture below a folder, at any depth."""
     reader = spark.readStream.option("recursiveFileLookup", "true").option("maxFilesPerTrigger", BATCH_FILES)
     return reader.format("avro").schema(_CAPTURE).load(folder).selectExpr(*_FROM_CAPTURE)
 
 
-def plugin_table(uri: str, spark: SparkSession) -> DataFrame:
+def read_plugin_table(uri: str, spark: SparkSession) -> DataFrame:
     """Read the events that were posted to the Spark plugin, and the plugin's reports of lost events, from its table."""
     http = f"cast(to_json(map({_HTTP_FIELDS}, 'user_agent', headers['user-agent'])) as binary) AS http"
-    rows = _table(uri, spark).where(_POSTED)
+    rows = _read_table(uri, spark).where(_POSTED)
     return rows.selectExpr(*_FILE_OF_TABLE, "unix_micros(received_at) AS received_us", "0 AS kind", http, "body")
 
 
-def json_table(uri: str, column: str, spark: SparkSession) -> DataFrame:
+def read_json_table(uri: str, column: str, spark: SparkSession) -> DataFrame:
     """Read events from a column of a Delta table that contains JSON as text or bytes.
 
     The receipt time of all events is the time of this call.
     """
     received, http = f"{time.time_ns() // 1000}L AS received_us", "cast('{}' as binary) AS http"
     body = f"cast(`{column}` as binary) AS body"
-    return _table(uri, spark).selectExpr(*_FILE_OF_TABLE, received, "0 AS kind", http, body).where("body IS NOT NULL")
+    return (
+        _read_table(uri, spark).selectExpr(*_FILE_OF_TABLE, received, "0 AS kind", http, body).where("body IS NOT NULL")
+    )
 
 
-def _table(uri: str, spark: SparkSession) -> DataFrame:
+def _read_table(uri: str, spark: SparkSession) -> DataFrame:
     reader = spark.readStream.format("delta").option("skipChangeCommits", "true")
     return reader.option("maxFilesPerTrigger", BATCH_FILES).load(uri)
 
 
-class LandedStream:
+class AppendOnlySourceIngest:
     """Ingests an append-only source into a lake. The caller must prevent parallel runs."""
 
-    def __init__(self, spark: SparkSession, lake: str, stream: Stream):
+    def __init__(self, spark: SparkSession, lake: str, stream: AppendOnlySource):
         self._spark = spark
         self._stream = stream
         self._bronze = SparkBronze(spark, f"{lake}/bronze")
         backfilled = f"{lake}/backfill/{stream.name}"  # checkpoint of `headwater spark backfill`, in earlier releases
-        was_before = StoragePlace(spark, backfilled).has("metadata")
+        was_before = StoragePlace(spark, backfilled).exists("metadata")
         self._checkpoint = backfilled if was_before else f"{lake}/ingest/{stream.name}/checkpoint"
-        self._ingest: Ingest | None = None
+        self._ingest: BatchIngest | None = None
         self._error: HeadwaterError | None = None
         self._records = 0
 
@@ -119,11 +121,11 @@ class LandedStream:
         """Commit a batch to bronze. Spark wraps exceptions of this method, so `_error` keeps the original one."""
         if self._ingest is None:  # Spark creates the checkpoint, whose id is the epoch, before the first batch
             metadata: Any = self._spark.read.json(f"{self._checkpoint}/metadata").first()
-            self._ingest = Ingest(self._spark, self._bronze, self._stream.name, metadata.id, self._stream.claims)
-        found = batch.mapInArrow(unpack, RECORD) if self._stream.packed else batch
-        records = self._numbered(found, number).persist()
+            self._ingest = BatchIngest(self._spark, self._bronze, self._stream.name, metadata.id, self._stream.claims)
+        found = batch.mapInArrow(unpack_posted_bodies, RECORD) if self._stream.packed else batch
+        records = self._with_sequence_numbers(found, number).persist()
         try:
-            self._ingest.ingest(records, ranges_of(records), dict, self._bronze.known)
+            self._ingest.ingest(records, partition_ranges(records), dict, self._bronze.stored_event_ids)
             self._records += records.count()
         except HeadwaterError as error:
             self._error = error
@@ -132,7 +134,7 @@ class LandedStream:
             records.unpersist()
         self._on_progress(self._records)
 
-    def _numbered(self, batch: DataFrame, number: int) -> DataFrame:
+    def _with_sequence_numbers(self, batch: DataFrame, number: int) -> DataFrame:
         """Return the records of a batch with sequence numbers, in the order of files and of positions in a file.
 
         number: the number of the batch. The result does not depend on how Spark splits the files among tasks.

@@ -9,7 +9,7 @@ from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.file_ingest.file_ledger import FileLedger
 
 
-def seed(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
+def seed_ledger(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
     """Add the files of a checkpoint's completed batches to an empty ledger.
 
     The next ingest does not read these files again, except files that have changed since their backfill.
@@ -24,4 +24,6 @@ def seed(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
     entries = spark.read.schema("path string, timestamp long, batchId long").json(f"{checkpoint}/sources/0")
     ingested = entries.where(F.col("path").isNotNull() & (F.col("batchId") <= newest)).dropDuplicates(["path"])
     path = F.udf(lambda text: unquote(text).replace("file:///", "file:/", 1), "string")
-    ledger.seed(ingested.select(path("path").alias("file"), (F.col("timestamp") * 1000).alias("modified_us")))
+    ledger.record_ingested_files(
+        ingested.select(path("path").alias("file"), (F.col("timestamp") * 1000).alias("modified_us"))
+    )

@@ -65,7 +65,7 @@ class FileLedger:
         self._folder.create()
         self.epoch = str(DeltaTable.forPath(spark, self._folder.uri(LANDED_FILES)).detail().collect()[0].id)
 
-    def newest(self) -> DataFrame:
+    def newest_entries(self) -> DataFrame:
         """Return the newest entry of each file."""
         newest = F.max_by(F.struct(*_STATE_COLUMNS), F.struct("batch", "taken")).alias("newest")
         return self._folder.read(LANDED_FILES).groupBy("file").agg(newest).select("file", "newest.*")
@@ -76,10 +76,10 @@ class FileLedger:
         number = rows.agg(F.coalesce(F.max("batch"), F.lit(0))).collect()[0][0]
         found = rows.where((F.col("batch") == number) & F.col("first").isNotNull()).collect() if number else []
         planned = [row for row in found if not row.taken]
-        batch = FileBatch(number, list(map(_part, planned)), {row.file: row.length for row in planned})
+        batch = FileBatch(number, list(map(_part_of_row, planned)), {row.file: row.length for row in planned})
         return batch, len(planned) < len(found) or not planned
 
-    def seed(self, files: DataFrame) -> None:
+    def record_ingested_files(self, files: DataFrame) -> None:
         """Record that batch 1 has completely ingested these files. Call this method only for an empty ledger.
 
         files: rows with the columns `file` (path) and `modified_us` (modification time).
@@ -99,7 +99,7 @@ class FileLedger:
 
     def plan(self, batch: FileBatch) -> None:
         """Record the parts of a batch before it is read."""
-        self._append(_row(batch, part, part.before, taken=False) for part in batch.parts)
+        self._append(_ledger_row(batch, part, part.before, taken=False) for part in batch.parts)
 
     def complete(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
         """Record the position reached in each file of a batch. Every few batches, also compact and vacuum the table.
@@ -107,7 +107,7 @@ class FileLedger:
         positions: by path of the file. Files that were deleted in the meantime have no entry.
         """
         self._append(
-            _row(batch, part, positions[part.file], taken=True) for part in batch.parts if part.file in positions
+            _ledger_row(batch, part, positions[part.file], taken=True) for part in batch.parts if part.file in positions
         )
         if batch.number % COMPACT_EVERY == 0:
             compact_table(self._folder, LANDED_FILES)
@@ -115,18 +115,18 @@ class FileLedger:
             vacuum_table(self._folder, LANDED_FILES)
 
     def _append(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._folder.append(LANDED_FILES, self._folder.rows(LANDED_FILES, list(rows)).coalesce(1))
+        self._folder.append(LANDED_FILES, self._folder.frame_of_rows(LANDED_FILES, list(rows)).coalesce(1))
 
 
-def _row(batch: FileBatch, part: FilePart, state: FilePosition, *, taken: bool) -> tuple[Any, ...]:
+def _ledger_row(batch: FileBatch, part: FilePart, state: FilePosition, *, taken: bool) -> tuple[Any, ...]:
     where = (part.file, batch.lengths[part.file], part.modified_us, part.end, part.first, part.offset, part.settled)
     return (batch.number, taken, *where, *state.place, state.mark, state.whole)
 
 
-def _part(row: Any) -> FilePart:
-    return FilePart(row.file, state_of(row), row.end, row.first, row.modified_us, row.offset, row.settled)
+def _part_of_row(row: Any) -> FilePart:
+    return FilePart(row.file, position_of_row(row), row.end, row.first, row.modified_us, row.offset, row.settled)
 
 
-def state_of(row: Any) -> FilePosition:
+def position_of_row(row: Any) -> FilePosition:
     """Return the position in a file from a row of the ledger."""
     return FilePosition(FilePlace(row.form, row.position, row.line), row.mark, row.whole)

@@ -44,7 +44,7 @@ _STATE = {
     "whole": (BooleanType(), pa.bool_()),
 }
 LANDED = StructType([*ROWS, *(StructField(name, kind) for name, (kind, _) in _STATE.items())])
-"""Schema of `LandedParts`: rows of bronze, and one row per file with the position reached, in which `table` is null."""
+"""Schema of `FilePartConverter`: rows of bronze, and a row per file with its position, in which `table` is null."""
 
 _SCHEMA = pa.schema([*ARROW_ROWS, *((name, kind) for name, (_, kind) in _STATE.items())])
 _CHUNK = 512
@@ -55,8 +55,8 @@ _CHUNK_BYTES = 8 << 20
 class FilePosition:
     """The position reached in a file.
 
-    mark: digest of the bytes before the position, as `mark_of` returns it. whole: False if an incomplete event follows
-    the position.
+    mark: digest of the bytes before the position, as `position_mark` returns it. whole: False if an incomplete event
+    follows the position.
     """
 
     place: FilePlace
@@ -85,13 +85,13 @@ class FilePart:
     settled: bool
 
     @property
-    def last(self) -> int:
+    def last_sequence(self) -> int:
         """The highest sequence number reserved for the part."""
         return self.first + SPREAD * max(1, self.end - self.offset) - 1
 
 
 @dataclass(frozen=True)
-class LandedParts:
+class FilePartConverter:
     """Converts file parts to rows.
 
     parts: the parts by path of the file that is read, which is the file itself or a copy of the part.
@@ -109,13 +109,13 @@ class LandedParts:
             deque(records, maxlen=0)
         else:
             task = TaskConverter(self.step)
-            for some in _chunks(records):
-                yield from map(_landed, task.rows(PARTITION, some))
+            for some in _split_into_chunks(records):
+                yield from map(_with_landed_columns, task.rows(PARTITION, some))
         columns = list(zip(*states, strict=True)) or [()] * len(_STATE)
         arrays = {
             name: pa.array(values, kind) for values, (name, (_, kind)) in zip(columns, _STATE.items(), strict=True)
         }
-        yield _landed(pa.RecordBatch.from_pydict(arrays))
+        yield _with_landed_columns(pa.RecordBatch.from_pydict(arrays))
 
     def _records(self, batches: Iterable[pa.RecordBatch], states: list["_State"]) -> Iterator[tuple[Any, ...]]:
         for batch in batches:
@@ -128,14 +128,14 @@ class LandedParts:
 _State = tuple[str, str, int, int, str, bool]
 
 
-def _landed(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _with_landed_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Add the missing columns of `LANDED` to a batch, with nulls."""
     known = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns = [known[field.name] if field.name in known else pa.nulls(batch.num_rows, field.type) for field in _SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
-def mark_of(content: bytes, end: int) -> str:
+def position_mark(content: bytes, end: int) -> str:
     """Return the mark of a position: number and digest of the last `MARK_BYTES` bytes before `end`, as `NUMBER:DIGEST`.
 
     The number is smaller than `MARK_BYTES` if fewer bytes precede `end`.
@@ -147,7 +147,7 @@ def mark_of(content: bytes, end: int) -> str:
 def matches_mark(content: bytes, end: int, mark: str) -> bool:
     """Return whether the bytes before `end` still match a mark."""
     size = int(mark.partition(":")[0] or 0)
-    return end <= len(content) and mark_of(content[max(0, end - size) :], min(end, size)) == mark
+    return end <= len(content) and position_mark(content[max(0, end - size) :], min(end, size)) == mark
 
 
 def mark_end(place: FilePlace, length: int) -> int:
@@ -166,32 +166,36 @@ def _records_of(part: FilePart, content: bytes) -> Generator[tuple[Any, ...], No
         place = FilePlace()  # another file under this name
     try:
         for piece in read_file_events(
-            BytesIO(content[: part.end - part.offset]), _moved(place, -part.offset), _no_claim
+            BytesIO(content[: part.end - part.offset]), _shift_place(place, -part.offset), _reject_claim
         ):
-            if not (piece.whole or part.settled):
+            if not (piece.is_complete or part.settled):
                 whole = False
                 break
-            if piece.behind.position:  # else the piece reports why the file cannot be read
-                place = _moved(piece.behind, part.offset)
+            if piece.next_place.position:  # else the piece reports why the file cannot be read
+                place = _shift_place(piece.next_place, part.offset)
             http = msgspec.json.encode({"origin": f"{part.file}:{piece.line}"})
             yield PARTITION, number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, None
             number += 1
     except UnknownFileFormat:
         place = FilePlace(OTHER, part.end)
-    mark = mark_of(content, mark_end(place, part.end) - part.offset) if place != part.before.place else part.before.mark
+    mark = (
+        position_mark(content, mark_end(place, part.end) - part.offset)
+        if place != part.before.place
+        else part.before.mark
+    )
     return FilePosition(place, mark, whole)
 
 
-def _moved(place: FilePlace, by: int) -> FilePlace:
+def _shift_place(place: FilePlace, by: int) -> FilePlace:
     """Shift a position by a number of bytes. Only files of lines are read in parts and have an offset other than 0."""
     return place._replace(position=place.position + by)
 
 
-def _no_claim(_: bytes) -> NoReturn:
+def _reject_claim(_: bytes) -> NoReturn:
     raise GiveUp("The file refers to a large body, but `headwater-spark ingest` cannot read one for this format.")
 
 
-def _chunks(records: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+def _split_into_chunks(records: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     some: list[tuple[Any, ...]] = []
     size = 0
     for record in records:

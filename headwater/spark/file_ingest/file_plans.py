@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import WrongSetting
-from headwater.spark.file_ingest.file_ledger import FileBatch, FileLedger, state_of
+from headwater.spark.file_ingest.file_ledger import FileBatch, FileLedger, position_of_row
 from headwater.spark.file_ingest.file_parts import MARK_BYTES, OTHER, START, FilePart, FilePosition, matches_mark
 from headwater.spark.file_ingest.hadoop_files import HadoopFiles
 
@@ -38,7 +38,7 @@ class _PendingFile:
     part_bytes: int = PART_BYTES
 
     @property
-    def is_cut(self) -> bool:
+    def is_read_in_parts(self) -> bool:
         """Whether the file is read in parts. This is possible only for files of lines.
 
         A new file without the ending `.gz` counts as a file of lines until its first part has been read.
@@ -48,14 +48,14 @@ class _PendingFile:
         )
         return is_of_lines and self.length > PART_BYTES
 
-    def part(self, first: int, settled_us: int) -> FilePart:
+    def next_part(self, first: int, settled_us: int) -> FilePart:
         """Return the next part of the file.
 
         first: sequence number of the part's first record. settled_us: a file that was last written before this time
         counts as complete, so an incomplete event at its end is ingested.
         """
-        offset = self.before.place.position if self.is_cut else 0
-        end = min(self.length, offset + self.part_bytes) if self.is_cut else self.length
+        offset = self.before.place.position if self.is_read_in_parts else 0
+        end = min(self.length, offset + self.part_bytes) if self.is_read_in_parts else self.length
         settled = self.modified_us < settled_us and end == self.length
         return FilePart(self.file, self.before, end, first, self.modified_us, offset, settled)
 
@@ -93,29 +93,29 @@ class FilePlans:
         """Find the files of a listing that have new content. listing: rows as `list_files` returns them."""
         self._hadoop = files
         self._settled_us = int((time.time() - SETTLED_S) * 1e6)
-        self._found = _changed(listing, ledger.newest(), self._settled_us).persist()
+        self._found = _files_with_new_content(listing, ledger.newest_entries(), self._settled_us).persist()
         self._after = (-1, "")
         self._queue: deque[_PendingFile] = deque()
         totals = self._found.agg(F.count("*"), F.coalesce(F.sum("length"), F.lit(0))).collect()[0]
         self.files, self.bytes = int(totals[0]), int(totals[1])
 
-    def next(self, number: int, first: int) -> FileBatch | None:
+    def next_batch(self, number: int, first: int) -> FileBatch | None:
         """Return the next batch, or None if all files are planned.
 
         number: number of the batch. first: sequence number of the batch's first record.
         """
-        self._fill()
+        self._fill_queue()
         parts: list[FilePart] = []
         lengths, size = {}, 0
         while self._queue and len(parts) < BATCH_FILES:
             file = self._queue[0]
-            part = self._verified(file).part(first, self._settled_us)
+            part = self._reset_if_replaced(file).next_part(first, self._settled_us)
             size += part.end - part.offset
             if parts and size > BATCH_BYTES:
                 break
             self._queue.popleft()
             parts.append(part)
-            lengths[file.file], first = file.length, part.last + 1
+            lengths[file.file], first = file.length, part.last_sequence + 1
         return FileBatch(number, parts, lengths) if parts else None
 
     def requeue(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
@@ -134,7 +134,7 @@ class FilePlans:
         """Release the persisted listing."""
         self._found.unpersist()
 
-    def _fill(self) -> None:
+    def _fill_queue(self) -> None:
         """Fill the queue up to the maximum number of files in one batch."""
         room = BATCH_FILES - len(self._queue)
         if room > 0:
@@ -142,19 +142,19 @@ class FilePlans:
             is_after = (F.col("modified_us") > since_us) | ((F.col("modified_us") == since_us) & (F.col("file") > file))
             for row in self._found.where(is_after).orderBy("modified_us", "file").limit(room).collect():
                 self._after = (row.modified_us, row.file)
-                before = state_of(row) if row.form is not None else START
+                before = position_of_row(row) if row.form is not None else START
                 self._queue.append(_PendingFile(row.file, row.length, row.modified_us, before))
 
-    def _verified(self, file: _PendingFile) -> _PendingFile:
+    def _reset_if_replaced(self, file: _PendingFile) -> _PendingFile:
         """Return the file with its position reset to the start if another file has replaced it since the last batch."""
         end = file.before.place.position
-        if not (file.is_cut and end):
+        if not (file.is_read_in_parts and end):
             return file
         before = self._hadoop.read(file.file, begin := max(0, end - MARK_BYTES), end)
         return file if matches_mark(before, end - begin, file.before.mark) else replace(file, before=START)
 
 
-def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
+def _files_with_new_content(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
     """Return the files of a listing that have new content, with the position that the ledger records for each file.
 
     newest: the newest entry of each file in the ledger. settled_us: files that were last written before this time and

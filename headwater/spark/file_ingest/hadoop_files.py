@@ -23,7 +23,7 @@ class HadoopFiles:
 
     def exists(self, path: str) -> bool:
         """Return whether a file exists."""
-        place, system = self._at(path)
+        place, system = self._file_system_and_path(path)
         return bool(system.exists(place))
 
     def read(self, path: str, begin: int, end: int) -> bytes:
@@ -32,11 +32,11 @@ class HadoopFiles:
         Returns fewer bytes if the file is shorter, and none if the file does not exist.
         """
         try:
-            place, system = self._at(path)
+            place, system = self._file_system_and_path(path)
             file = system.open(place)
             try:
                 file.seek(begin)
-                return bytes(self._io.IOUtils.toByteArray(self._bounded(file, end - begin)))
+                return bytes(self._io.IOUtils.toByteArray(self._bounded_stream(file, end - begin)))
             finally:
                 file.close()
         except Py4JJavaError as error:
@@ -46,22 +46,22 @@ class HadoopFiles:
 
     def copy(self, path: str, begin: int, end: int, to: str) -> None:
         """Copy the bytes from `begin` to `end` (exclusive) to another file, within the JVM."""
-        place, system = self._at(path)
-        target, store = self._at(to)
+        place, system = self._file_system_and_path(path)
+        target, store = self._file_system_and_path(to)
         file = system.open(place)
         try:
             file.seek(begin)
             copy = store.create(target, True)
             try:
-                self._io.IOUtils.copyLarge(self._bounded(file, end - begin), copy)
+                self._io.IOUtils.copyLarge(self._bounded_stream(file, end - begin), copy)
             finally:
                 copy.close()
         finally:
             file.close()
 
-    def qualified(self, path: str) -> str:
+    def qualified_uri(self, path: str) -> str:
         """Return the full URI of a path, in the form in which Spark lists it."""
-        place, system = self._at(path)
+        place, system = self._file_system_and_path(path)
         return str(system.makeQualified(place).toString())
 
     def delete(self, path: str, length: int, modified_us: int) -> bool:
@@ -73,8 +73,8 @@ class HadoopFiles:
 
         length, modified_us: length in bytes and modification time of the file when it was listed.
         """
-        place, system = self._at(path)
-        if not self._is_still(system, place, length, modified_us):
+        place, system = self._file_system_and_path(path)
+        if not self._is_unchanged(system, place, length, modified_us):
             return False
         reach_failpoint("deletion.looked")
         if system.getUri().getScheme() not in _RENAMED:
@@ -84,30 +84,30 @@ class HadoopFiles:
             if not system.rename(place, renamed):
                 return False
         except Py4JJavaError as error:
-            return _gone(error)
+            return _false_if_missing(error)
         reach_failpoint("deletion.renamed")
-        if self._is_still(system, renamed, length, modified_us):
+        if self._is_unchanged(system, renamed, length, modified_us):
             return bool(system.delete(renamed, False))
         if not system.exists(place):
             system.rename(renamed, place)
         return False
 
-    def _is_still(self, system: Any, place: Any, length: int, modified_us: int) -> bool:
+    def _is_unchanged(self, system: Any, place: Any, length: int, modified_us: int) -> bool:
         try:
             found = system.getFileStatus(place)
         except Py4JJavaError as error:
-            return _gone(error)
+            return _false_if_missing(error)
         return bool((found.getLen(), found.getModificationTime()) == (length, modified_us // 1000))
 
-    def _at(self, path: str) -> tuple[Any, Any]:
+    def _file_system_and_path(self, path: str) -> tuple[Any, Any]:
         place = self._hadoop.fs.Path(path)
         return place, place.getFileSystem(self._conf)
 
-    def _bounded(self, file: Any, size: int) -> Any:
+    def _bounded_stream(self, file: Any, size: int) -> Any:
         return self._io.input.BoundedInputStream(file, size)
 
 
-def _gone(error: Py4JJavaError) -> bool:
+def _false_if_missing(error: Py4JJavaError) -> bool:
     """Return False if the error means that a file is missing. Raises any other error."""
     if "FileNotFound" not in str(error):
         raise error

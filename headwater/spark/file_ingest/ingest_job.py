@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headwater.common.durations import parse_duration_s, parse_since
-from headwater.spark.file_ingest.source_kinds import KINDS, Landing, ingest_source
+from headwater.spark.file_ingest.source_kinds import KINDS, StorageSource, ingest_source
 
 
 def ingest(arguments: Sequence[str]) -> dict[str, Any]:
@@ -34,10 +34,10 @@ def ingest(arguments: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--claims", help="for capture: folder or URI of large bodies")
     given = parser.parse_args(arguments)
     since_us = parse_since(given.since)()
-    landing = Landing(given.place, given.name, given.format, given.column, since_us, given.keep, given.claims)
-    return ingest_source(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), landing, _say)
+    landing = StorageSource(given.place, given.name, given.format, given.column, since_us, given.keep, given.claims)
+    return ingest_source(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), landing, _print_line)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

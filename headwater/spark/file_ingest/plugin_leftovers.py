@@ -36,7 +36,7 @@ def commit_leftovers(spark: SparkSession, table: str) -> None:
     """
     place = StoragePlace(spark, f"{table}/{FOLDER}")
     for batch in leftover_batches(spark, table):
-        rows = _rows(spark.read.text(f"{table}/{FOLDER}/{batch}{_SUFFIX}"))
+        rows = _leftover_rows(spark.read.text(f"{table}/{FOLDER}/{batch}{_SUFFIX}"))
         writer = rows.coalesce(1).write.format("delta").mode("append")
         writer = writer.option("txnAppId", f"headwater-plugin/{batch}").option("txnVersion", "1")
         if not DeltaTable.isDeltaTable(spark, table):  # create it like the plugin
@@ -45,7 +45,7 @@ def commit_leftovers(spark: SparkSession, table: str) -> None:
         place.remove(batch + _SUFFIX)
 
 
-def _rows(lines: DataFrame) -> DataFrame:
+def _leftover_rows(lines: DataFrame) -> DataFrame:
     """Convert the lines of leftover files to rows of the table. Ignores incomplete lines that a killed process left.
 
     The body of a line is removed before the rest of the line is parsed, because Spark's JSON parser rejects strings of

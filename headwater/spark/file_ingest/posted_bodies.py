@@ -16,13 +16,13 @@ _GZIP = b"\x1f\x8b"
 _CHUNK = 512
 
 
-def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def unpack_posted_bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Convert batches of `RECORD` with posted bodies to batches of `RECORD` with one event per row.
 
     A body that cannot be read stays as it is, in one row.
     """
     for batch in batches:
-        bodies = [list(texts_of(body)) for body in batch.column("body").to_pylist()]
+        bodies = [list(events_of_body(body)) for body in batch.column("body").to_pylist()]
         rows = pa.array([row for row, texts in enumerate(bodies) for _ in texts], pa.int64())
         texts = pa.array([text for texts in bodies for text in texts], pa.binary())
         taken = batch.take(rows)
@@ -30,9 +30,9 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from (found.slice(first, _CHUNK) for first in range(0, found.num_rows, _CHUNK))
 
 
-def texts_of(body: bytes) -> Iterator[bytes]:
+def events_of_body(body: bytes) -> Iterator[bytes]:
     """Yield the events of one body. Yields a damaged body as one event, which the ingest rejects later."""
-    text = _inflated(body).strip()
+    text = _inflate_body(body).strip()
     if text.startswith(b"["):
         try:
             yield from (loss_event(item) or item for item in split_batch(text))
@@ -42,7 +42,7 @@ def texts_of(body: bytes) -> Iterator[bytes]:
         yield loss_event(text) or text
 
 
-def _inflated(body: bytes) -> bytes:
+def _inflate_body(body: bytes) -> bytes:
     if not body.startswith(_GZIP):
         return body
     inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)

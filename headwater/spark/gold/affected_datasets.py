@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, with_new_ids
-from headwater.spark.gold.buckets import bucket_of
+from headwater.spark.gold.buckets import bucket_column
 from headwater.spark.silver.candidate_rows import JOB, SETTLES, WRITTEN
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import DATASETS, EDGE_SETS, Table
@@ -73,10 +73,10 @@ class AffectedDatasets:
     batch: SilverBatch
     representatives: Mapping[Name, Name]
 
-    def of_all(self) -> AnswerScope:
+    def scope_of_all(self) -> AnswerScope:
         """Return the scope of all datasets, to build a table of answers from scratch."""
-        named, _ = self.named
-        related = self.with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
+        named, _ = self.datasets_of_candidates
+        related = self.with_representative(self._name_rows(self.representatives)).select(*REPRESENTATIVE)
         every = (
             named.select(*REPRESENTATIVE)
             .unionByName(self.representative_datasets().select(*REPRESENTATIVE))
@@ -84,17 +84,17 @@ class AffectedDatasets:
         )
         return self._scope(checkpoint(self.folder.coalesce_if_small(every).distinct()))._replace(names=None)
 
-    def of_changes(self) -> AnswerScope | None:
+    def scope_of_changes(self) -> AnswerScope | None:
         """Return the scope of the datasets whose verdicts the batch may change, or None if there are none."""
-        if self.retires:
-            return self.of_all()
-        if self.affected is None:
+        if self.retires_jobs:
+            return self.scope_of_all()
+        if self.affected_datasets is None:
             return None
-        return self._scope(with_new_ids(self.affected))
+        return self._scope(with_new_ids(self.affected_datasets))
 
-    def of_names(self, names: Iterable[Name]) -> DataFrame:
+    def representatives_of(self, names: Iterable[Name]) -> DataFrame:
         """Return the `REPRESENTATIVE` of each name, one row per name."""
-        return self.with_representative(self._rows(names)).select(*REPRESENTATIVE)
+        return self.with_representative(self._name_rows(names)).select(*REPRESENTATIVE)
 
     def representative_datasets(self) -> DataFrame:
         """Return rows of `DATASETS` with their `REPRESENTATIVE`."""
@@ -106,17 +106,17 @@ class AffectedDatasets:
     # Changes
 
     @cached_property
-    def affected(self) -> DataFrame | None:
+    def affected_datasets(self) -> DataFrame | None:
         """The changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`.
 
         The rows include jobs that lineage names. None if the batch changes no dataset.
         """
-        if self.changed is None:
+        if self.changed_datasets is None:
             return None
-        return self._affected(self.named[0], self.changed, self.named[1])
+        return self._affected(self.datasets_of_candidates[0], self.changed_datasets, self.datasets_of_candidates[1])
 
     @cached_property
-    def changed(self) -> DataFrame | None:
+    def changed_datasets(self) -> DataFrame | None:
         """The datasets that the batch changes, as (`REPRESENTATIVE`, `has_new_columns`). None if there are none.
 
         has_new_columns: the columns of the dataset may have changed, not only the lineage that names the dataset.
@@ -124,12 +124,12 @@ class AffectedDatasets:
         batch, found = self.batch, list[DataFrame]()
         names = {*batch.moved, *batch.ambiguity_changes}
         if names:
-            found.append(self.of_names(names).withColumn("has_new_columns", F.lit(True)))
+            found.append(self.representatives_of(names).withColumn("has_new_columns", F.lit(True)))
         if batch.changed_datasets is not None:
             changed = self.with_representative(batch.changed_datasets.select(*_dataset_columns()))
             found.append(changed.select(*REPRESENTATIVE).withColumn("has_new_columns", F.lit(True)))
         if batch.counted is not None:
-            found += self._of_candidates(batch.counted)
+            found += self._datasets_of_changed_candidates(batch.counted)
         if not found:
             return None
         rows, aggregates = checkpoint_with_aggregates(
@@ -141,25 +141,27 @@ class AffectedDatasets:
         return rows if aggregates["count"] else None
 
     @cached_property
-    def retires(self) -> bool:
+    def retires_jobs(self) -> bool:
         """Whether the newest event of this batch is the first at or after a time at which `jobs.yaml` retires a job."""
         before_us, now_us = self.batch.newest_before_us, self.batch.newest_us
         times = self.batch.rules.names.jobs.retired.values()
         return now_us is not None and any(before_us is None or before_us < at_us <= now_us for at_us in times)
 
-    def _of_candidates(self, counted: DataFrame) -> Iterable[DataFrame]:
+    def _datasets_of_changed_candidates(self, counted: DataFrame) -> Iterable[DataFrame]:
         batch, after = self.batch, self.batch.state.read(EDGE_SETS)
         condition = (
-            "NOT repeats_lineage" if not (retired := self._is_retired()) else f"(NOT repeats_lineage OR {retired})"
+            "NOT repeats_lineage"
+            if not (retired := self._retired_condition())
+            else f"(NOT repeats_lineage OR {retired})"
         )
         if batch.changes_edges or retired:
             outputs = counted.where(condition).select("output_key").distinct()
             either = batch.before.unionByName(after).join(with_new_ids(outputs), "output_key", "left_semi")
             yield self._names_in(either).select(*REPRESENTATIVE).distinct().withColumn("has_new_columns", F.lit(False))
         if batch.repeats_lineage and batch.had_base_lists:
-            yield self._listed_again(counted, after).withColumn("has_new_columns", F.lit(False))
+            yield self._datasets_with_columns_named_again(counted, after).withColumn("has_new_columns", F.lit(False))
 
-    def _listed_again(self, counted: DataFrame, after: DataFrame) -> DataFrame:
+    def _datasets_with_columns_named_again(self, counted: DataFrame, after: DataFrame) -> DataFrame:
         """Return the datasets with columns that recurring lineage names again after a base list (rule 12.9).
 
         counted: candidates of the batch, as rows of `COUNTED`. after: all open candidates after the batch.
@@ -182,7 +184,7 @@ class AffectedDatasets:
         return found.where("was_us <= base_us AND base_us < now_us").select(*REPRESENTATIVE).distinct()
 
     def _affected(self, named: DataFrame, changed: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
-        """Compute `affected`. named, aggregates: the two values of `named`. changed: the value of `changed`."""
+        """Compute `affected_datasets` from the values of `datasets_of_candidates` and `changed_datasets`."""
         if not (aggregates["settles"] or aggregates["follows"] or self._changes_columns):
             return changed.select(*REPRESENTATIVE)
         reaches = f"(kind = '{SETTLES}' OR follows OR (kind = '{WRITTEN}' AND has_new_columns))"
@@ -218,33 +220,33 @@ class AffectedDatasets:
     # Candidates and datasets that decide the verdicts
 
     def _scope(self, targets: DataFrame) -> AnswerScope:
-        targets = targets.withColumn("bucket", bucket_of(REPRESENTATIVE[0], REPRESENTATIVE[1], self.batch.buckets))
+        targets = targets.withColumn("bucket", bucket_column(REPRESENTATIVE[0], REPRESENTATIVE[1], self.batch.buckets))
         return self.scope_of(targets)
 
     def scope_of(self, targets: DataFrame) -> AnswerScope:
         """Return the scope of the given datasets. targets: (`REPRESENTATIVE`, `bucket`) of the datasets."""
-        named, aggregates = self.named
+        named, aggregates = self.datasets_of_candidates
         outputs = (
             with_new_ids(named).join(with_new_ids(targets), REPRESENTATIVE).select("output_key", "bucket").distinct()
         )
-        outputs = self._followed(named, outputs, aggregates)
+        outputs = self._with_followed_outputs(named, outputs, aggregates)
         neighbors = with_new_ids(named).join(with_new_ids(outputs), "output_key").select(*REPRESENTATIVE, "bucket")
         neighbors = neighbors.unionByName(targets).distinct()
-        return AnswerScope(targets, self._members(targets), outputs, neighbors)
+        return AnswerScope(targets, self._names_of_targets(targets), outputs, neighbors)
 
-    def _members(self, targets: DataFrame) -> DataFrame:
+    def _names_of_targets(self, targets: DataFrame) -> DataFrame:
         """Return all names of the target datasets, as (`namespace`, `name`)."""
         own = targets.select(
             *(F.col(from_name).alias(name) for name, from_name in zip(_NAME, REPRESENTATIVE, strict=True))
         )
         if not self.representatives:
             return own
-        related = self.with_representative(self._rows(self.representatives)).join(
+        related = self.with_representative(self._name_rows(self.representatives)).join(
             with_new_ids(targets).select(*REPRESENTATIVE), REPRESENTATIVE, "left_semi"
         )
         return self.folder.coalesce_if_small(own.unionByName(related.select(*_NAME))).distinct()
 
-    def _followed(self, named: DataFrame, outputs: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
+    def _with_followed_outputs(self, named: DataFrame, outputs: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
         """Add outputs of two kinds to `outputs`, and return all.
 
         The first kind settles doubts about names. The second kind is reached through dropped or renamed datasets, and
@@ -283,11 +285,11 @@ class AffectedDatasets:
     # Names
 
     @cached_property
-    def named(self) -> tuple[DataFrame, Mapping[str, Any]]:
+    def datasets_of_candidates(self) -> tuple[DataFrame, Mapping[str, Any]]:
         """The datasets and jobs that open candidates name, and three facts about them.
 
         The first value has the distinct rows (`output_key`, `REPRESENTATIVE`, `kind`, `follows`). follows: the search
-        for readers continues through this dataset or job. kind: see `candidate_rows.names_text`.
+        for readers continues through this dataset or job. kind: see `candidate_rows.names_json`.
 
         The second value states whether any row settles a doubt (`settles`), has `follows` set (`follows`), or is of a
         job (`jobs`).
@@ -301,7 +303,7 @@ class AffectedDatasets:
         )
 
     def _names_in(self, candidates: DataFrame, *, with_jobs: bool = True) -> DataFrame:
-        """Return the datasets that candidates name, in the columns of `named`.
+        """Return the datasets that candidates name, in the columns of `datasets_of_candidates`.
 
         The result includes jobs that `jobs.yaml` retires. with_jobs: also include jobs that lineage names.
         """
@@ -310,14 +312,14 @@ class AffectedDatasets:
         named = every.where(f"kind IS NULL OR kind <> '{JOB}'")
         own = {
             "namespace": F.lit(OF_JOB),
-            "name": _key("job_namespace", "job_name"),
+            "name": _joined_key("job_namespace", "job_name"),
             "kind": F.lit(None).cast("string"),
         }
-        if retired := self._is_retired():
+        if retired := self._retired_condition():
             named = named.unionByName(candidates.where(retired).withColumns(own).select(*named.columns))
         if with_jobs and self._jobs:
             job_rows = [(*sent, *key.parts) for sent, key in self._jobs.items()]
-            jobs = self.folder.coalesce_if_small(self.folder.rows(_JOBS, sorted(job_rows)))
+            jobs = self.folder.coalesce_if_small(self.folder.frame_of_rows(_JOBS, sorted(job_rows)))
             sent = every.where(f"kind = '{JOB}'").join(jobs, _NAME).withColumns(own)
             keys = jobs.select("job_namespace", "job_name").distinct()
             job_candidates = candidates.join(keys, keys.columns, "left_semi").withColumns(own)
@@ -333,13 +335,13 @@ class AffectedDatasets:
         every = self.batch.before.unionByName(self.batch.state.read(EDGE_SETS))
         every = every.where(F.col("names").contains(f'"{JOB}"')).select(F.from_json("names", _NAMES).alias("names"))
         of = every.select(F.explode("names").alias("of")).where(f"get(of, 2) = '{JOB}'").selectExpr("of[0]", "of[1]")
-        key_of = self.batch.rules.names.job
+        key_of = self.batch.rules.names.canonical_job
         return {(*row,): job_key(key_of(Name(*row)), None) for row in of.distinct().collect()}
 
     def with_representative(self, rows: DataFrame) -> DataFrame:
         """Add `REPRESENTATIVE` and `follows` of the dataset or job in the columns `namespace` and `name`."""
         is_job = F.col(_NAME[0]) == OF_JOB
-        touched = self._touched
+        touched = self._changed_names
         if not self.representatives and not touched:
             own = {to: F.col(name) for name, to in zip(_NAME, REPRESENTATIVE, strict=True)}
             return rows.withColumns({**own, "follows": is_job})
@@ -347,21 +349,25 @@ class AffectedDatasets:
         followed = {related[name] for name in touched}
         name_rows = [(*name.parts, *home.parts, home in followed) for name, home in sorted(related.items())]
         renamed = {**{name: f"other_{name}" for name in REPRESENTATIVE}, "follows": "touched"}
-        of = self.folder.coalesce_if_small(self.folder.rows(_REPRESENTATIVES, name_rows)).withColumnsRenamed(renamed)
+        of = self.folder.coalesce_if_small(self.folder.frame_of_rows(_REPRESENTATIVES, name_rows)).withColumnsRenamed(
+            renamed
+        )
         found = rows.join(of, _NAME, "left")
         own = {to: F.coalesce(f"other_{to}", name) for name, to in zip(_NAME, REPRESENTATIVE, strict=True)}
         found = found.withColumns({**own, "follows": is_job | F.coalesce("touched", F.lit(False))})
         return found.drop("touched", *(f"other_{name}" for name in REPRESENTATIVE))
 
     @property
-    def _touched(self) -> Set[Name]:
+    def _changed_names(self) -> Set[Name]:
         generations = self.batch.naming.generations
-        return {*generations.touched(), *generations.renamed}
+        return {*generations.changed_locations(), *generations.renamed}
 
-    def _rows(self, names: Iterable[Name]) -> DataFrame:
-        return self.folder.coalesce_if_small(self.folder.rows(_DATASETS, sorted({name.parts for name in names})))
+    def _name_rows(self, names: Iterable[Name]) -> DataFrame:
+        return self.folder.coalesce_if_small(
+            self.folder.frame_of_rows(_DATASETS, sorted({name.parts for name in names}))
+        )
 
-    def _is_retired(self) -> str:
+    def _retired_condition(self) -> str:
         """Return the SQL condition for candidates of jobs that `jobs.yaml` retires, or "" if it retires no job."""
         jobs = self.batch.rules.names.jobs.retired
         terms = [
@@ -374,7 +380,7 @@ class AffectedDatasets:
 _DATASETS = Table("datasets", dict.fromkeys(_NAME, "string"))
 
 
-def _key(*columns: str) -> Column:
+def _joined_key(*columns: str) -> Column:
     return F.concat_ws("/", *columns)
 
 

@@ -12,7 +12,7 @@ from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.affected_datasets import AffectedDatasets
-from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, RowSnapshot
 
 _T = TypeVar("_T")
 
@@ -48,12 +48,12 @@ class BucketStep(ABC):
         """
         for _, group in groupby(rows, key=itemgetter(0)):
             targets = set[Name]()
-            now = SnapshotOfRows(self.rules, self.naming, _take_targets(group, targets), self.partitioned_names)
+            now = RowSnapshot(self.rules, self.naming, _take_targets(group, targets), self.partitioned_names)
             now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
             yield from self._answers(now, targets)
 
     @abstractmethod
-    def _answers(self, now: SnapshotOfRows, targets: Set[Name]) -> Iterator[Row]:
+    def _answers(self, now: RowSnapshot, targets: Set[Name]) -> Iterator[Row]:
         """Yield the answers about datasets whose representatives are in `targets`."""
 
     def _is_target(self, dataset: Name, targets: Set[Name]) -> bool:

@@ -19,7 +19,7 @@ MAX_BUCKETS = 4_096
 """Maximum number of buckets. Each bucket is a file, and a commit that rewrites more files would take too long."""
 
 
-def buckets_for(content_chars: int, before: int) -> int:
+def bucket_count(content_chars: int, before: int) -> int:
     """Return the number of buckets after a batch.
 
     content_chars: total length of the texts of open candidates. before: the previous number, which never decreases.
@@ -30,18 +30,18 @@ def buckets_for(content_chars: int, before: int) -> int:
     return buckets
 
 
-def bucket_of(namespace: str, name: str, buckets: int) -> Column:
+def bucket_column(namespace: str, name: str, buckets: int) -> Column:
     """Return the bucket of a dataset as a column. namespace, name: names of the columns with the dataset's name."""
     return F.pmod(F.xxhash64(namespace, name), F.lit(buckets)).cast("int")
 
 
-def by_bucket(folder: TableFolder, frame: DataFrame, *partition: str) -> DataFrame:
+def repartition_by_bucket(folder: TableFolder, frame: DataFrame, *partition: str) -> DataFrame:
     """Repartition a frame so that one task writes each bucket, as one file. partition: columns that name a bucket."""
     is_one_task = folder.small and scanned_bytes(frame) <= folder.task_bytes
     return folder.coalesce_if_small(frame) if is_one_task else frame.repartition(*partition)
 
 
-def in_buckets(found: Iterable[int | None]) -> str:
+def buckets_condition(found: Iterable[int | None]) -> str:
     """Return the SQL condition for rows in these buckets. Ignores None in `found`."""
     numbers = sorted(number for number in found if number is not None)
     return f"bucket IN ({', '.join(map(str, numbers))})" if numbers else "false"

@@ -6,10 +6,16 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.delta.arrow_rows import Step, map_rows
-from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts, with_new_ids
+from headwater.spark.delta.arrow_rows import RowStep, map_rows
+from headwater.spark.delta.spark_delta import (
+    TableFolder,
+    checkpoint,
+    checkpoint_with_aggregates,
+    distinct_values_json,
+    with_new_ids,
+)
 from headwater.spark.gold.affected_datasets import REPRESENTATIVE, AffectedDatasets, AnswerScope
-from headwater.spark.gold.buckets import bucket_of, by_bucket, in_buckets
+from headwater.spark.gold.buckets import bucket_column, buckets_condition, repartition_by_bucket
 from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS
 from headwater.spark.gold.snapshot_rows import ORDER, snapshot_rows
 from headwater.spark.silver.silver_batch import SilverBatch
@@ -18,7 +24,7 @@ from headwater.tables import DATASETS, EDGE_SETS, Table
 _DATASET = ["namespace", "dataset"]
 
 
-def computed_answers(affected: AffectedDatasets, scope: AnswerScope, step: Step, to: Table) -> DataFrame:
+def compute_answers(affected: AffectedDatasets, scope: AnswerScope, step: RowStep, to: Table) -> DataFrame:
     """Apply a step to the rows of a scope and return a frame with the columns of the table `to`.
 
     step: takes rows (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket, and yields rows of `to`.
@@ -61,28 +67,32 @@ def replace_answers(
     known = stored
     if names is not None:
         known = stored.join(with_new_ids(names).withColumnRenamed("name", "dataset"), _DATASET, "left_semi")
-    changed = _changed(gold, table, known, fresh, batch.buckets_before)
-    changed, aggregates = checkpoint_with_aggregates(changed, count=F.count("*"), buckets=texts(F.col("bucket")))
+    changed = _datasets_with_changed_answers(gold, table, known, fresh, batch.buckets_before)
+    changed, aggregates = checkpoint_with_aggregates(
+        changed, count=F.count("*"), buckets=distinct_values_json(F.col("bucket"))
+    )
     if not (aggregates["count"] or batch.buckets_changed):
         return False
 
     def replacement(rows: DataFrame) -> DataFrame:
         others = rows.join(changed, _DATASET, "left_anti").select(*table.columns)
         every = others.unionByName(fresh.join(changed, _DATASET, "left_semi").select(*others.columns))
-        return by_bucket(gold, _in_buckets(every, batch), "bucket")
+        return repartition_by_bucket(gold, _in_buckets(every, batch), "bucket")
 
-    where = "true" if batch.buckets_changed else in_buckets(json.loads(aggregates["buckets"]))
-    gold.change(table, where, replacement)
+    where = "true" if batch.buckets_changed else buckets_condition(json.loads(aggregates["buckets"]))
+    gold.replace_rows(table, where, replacement)
     return True
 
 
 def redistribute_answers(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
     """If the batch changes the number of buckets, distribute all rows of the table over the new buckets."""
     if batch.buckets_changed:
-        gold.change(table, "true", lambda rows: by_bucket(gold, _in_buckets(rows, batch), "bucket"))
+        gold.replace_rows(table, "true", lambda rows: repartition_by_bucket(gold, _in_buckets(rows, batch), "bucket"))
 
 
-def _changed(gold: TableFolder, table: Table, known: DataFrame, fresh: DataFrame, buckets: int) -> DataFrame:
+def _datasets_with_changed_answers(
+    gold: TableFolder, table: Table, known: DataFrame, fresh: DataFrame, buckets: int
+) -> DataFrame:
     """Return (`namespace`, `dataset`, `bucket`) of the datasets whose rows in `known` and `fresh` differ.
 
     buckets: the number of buckets before the batch.
@@ -98,8 +108,8 @@ def _changed(gold: TableFolder, table: Table, known: DataFrame, fresh: DataFrame
         .join(gold.coalesce_if_small(summed(fresh, "now")), _DATASET, "full")
         .where("NOT was <=> now")
     )
-    return both.select(*_DATASET, bucket_of(_DATASET[0], _DATASET[1], buckets).alias("bucket"))
+    return both.select(*_DATASET, bucket_column(_DATASET[0], _DATASET[1], buckets).alias("bucket"))
 
 
 def _in_buckets(rows: DataFrame, batch: SilverBatch) -> DataFrame:
-    return rows.withColumn("bucket", bucket_of(_DATASET[0], _DATASET[1], batch.buckets))
+    return rows.withColumn("bucket", bucket_column(_DATASET[0], _DATASET[1], batch.buckets))

@@ -15,7 +15,7 @@ from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterv
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
-from headwater.spark.silver.texts import CachedDecoder, key_of, read_output_lineage, text_of
+from headwater.spark.silver.texts import CachedDecoder, digest_of_texts, json_text, read_output_lineage
 from headwater.tables import COLUMN_EDGES, Table, columns_without
 
 CANDIDATE, COLUMN, TABLE = "candidate", "column", "table"
@@ -78,7 +78,7 @@ class OutputHistory:
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
         """Convert all rows of one group, in the columns `GROUPED`, to the changed rows of the group as `EDGE`."""
-        every = [_Grouped(*row) for row in rows]
+        every = [_GroupedRow(*row) for row in rows]
         candidates = [row for row in every if row.kind == CANDIDATE]
         recompute = any(row.recompute for row in every)
         one = candidates[0] if candidates else every[0]
@@ -95,10 +95,10 @@ class OutputHistory:
             }
             lineage = [(row, row.candidate(edges[row.content])) for row in candidates]
             before = [read_row(row.edge) for row in every if row.kind == kind]
-            yield from _Writer(kind, one.group_key, job_output).changes(lineage, before, recompute=recompute)
+            yield from _EdgeRowBuilder(kind, one.group_key, job_output).changes(lineage, before, recompute=recompute)
 
 
-class _Grouped(CandidateRow):
+class _GroupedRow(CandidateRow):
     kind: str
     recompute: bool
     fresh: bool
@@ -173,7 +173,7 @@ class StoredEdge(Struct):
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _EdgeRowBuilder:
     """Builds the changed rows of one group and one kind (COLUMN or TABLE)."""
 
     kind: str
@@ -181,7 +181,7 @@ class _Writer:
     job_output: JobOutput
 
     def changes(
-        self, candidates: Iterable[tuple[_Grouped, EdgeCandidate]], before: Sequence[StoredEdge], *, recompute: bool
+        self, candidates: Iterable[tuple[_GroupedRow, EdgeCandidate]], before: Sequence[StoredEdge], *, recompute: bool
     ) -> Iterator[Row]:
         """Yield rows of `EDGE` that are new, changed or gone.
 
@@ -196,7 +196,7 @@ class _Writer:
             stored = [candidate for row, candidate in candidates if not row.fresh]
             history = ValidityHistory(self.job_output.layer, stored, [interval for _, interval in known.values()])
             history.add(candidate for row, candidate in candidates if row.fresh)
-        now = {self._key(interval): interval for interval in (*history.ended, *history.standing)}
+        now = {self._edge_key(interval): interval for interval in (*history.ended, *history.open_intervals)}
         for key, interval in now.items():
             row, old = known.get(key, (None, None))
             if old != interval or (row and row.more_runs):  # the row takes over the count of `edge_runs`
@@ -205,8 +205,8 @@ class _Writer:
             row, interval = known[key]
             yield self._row(key, interval, row.part, gone=True)
 
-    def _key(self, interval: ValidityInterval[NamedTuple]) -> str:
-        return key_of(self.group_key, self.kind, text_of(interval.edge), str(interval.since_us))
+    def _edge_key(self, interval: ValidityInterval[NamedTuple]) -> str:
+        return digest_of_texts(self.group_key, self.kind, json_text(interval.edge), str(interval.since_us))
 
     def _row(self, key: str, interval: ValidityInterval[NamedTuple], was: str | None, *, gone: bool) -> Row:
         edge, output = interval.edge, self.job_output.output

@@ -11,15 +11,15 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Generations
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import map_groups
-from headwater.spark.delta.ranges import key_prefix, ranges
+from headwater.spark.delta.ranges import key_prefix, prefix_condition
 from headwater.spark.delta.spark_delta import (
     TableFolder,
     checkpoint_with_aggregates,
+    distinct_values_json,
     run_concurrently,
     spark_schema,
-    texts,
 )
-from headwater.spark.gold.buckets import bucket_of, by_bucket, in_buckets
+from headwater.spark.gold.buckets import bucket_column, buckets_condition, repartition_by_bucket
 from headwater.spark.gold.edge_validity import CANDIDATE, COLUMN, EDGE, GROUPED, INFERRED_EDGE, TABLE, OutputHistory
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.silver_batch import SilverBatch
@@ -40,18 +40,22 @@ def write_edges(silver: TableFolder, gold: TableFolder, rules: UserRules, batch:
     Otherwise, the history is computed again from all candidates of the group.
     """
     if batch.counted is not None and batch.changes_edges:
-        edges = _edges(silver, gold, rules, batch, batch.counted.where("NOT repeats_lineage"))
-        steps = [partial(_write, gold, KINDS[kind], *found) for kind, found in edges.items()]
+        edges = _changed_edges(silver, gold, rules, batch, batch.counted.where("NOT repeats_lineage"))
+        steps = [partial(_apply_edge_changes, gold, KINDS[kind], *found) for kind, found in edges.items()]
         if batch.buckets_changed:
-            steps += [partial(_redistribute, gold, table, batch) for kind, table in KINDS.items() if kind not in edges]
+            steps += [
+                partial(_redistribute_open_edges, gold, table, batch)
+                for kind, table in KINDS.items()
+                if kind not in edges
+            ]
         run_concurrently(*steps)
     if batch.counted is not None:
         _count_runs(rules, batch, batch.counted)
     if batch.state.updates_copy(EDGE_RUNS) and (batch.counted is not None or batch.state.position.has_stale_copies):
         gold.overwrite(EDGE_RUNS, batch.state.read(EDGE_RUNS))
-    gone = generation_ends(batch.naming.generations)
+    gone = generation_end_times(batch.naming.generations)
     if batch.moved or (gone and batch.changes_edges):
-        found = silver.rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()])
+        found = silver.frame_of_rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()])
         rows = silver.coalesce_if_small(found).select(*DATASET, F.timestamp_micros("at_us").alias("at"))
         run_concurrently(*(partial(hide_ended_edges, rows, gold, table) for table in KINDS.values()))
 
@@ -87,57 +91,64 @@ def _count_runs(rules: UserRules, batch: SilverBatch, changes: DataFrame) -> Non
     batch.state.put(EDGE_RUNS, rows)
 
 
-def _edges(
+def _changed_edges(
     silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch, changes: DataFrame
 ) -> Mapping[str, tuple[DataFrame, str, Column]]:
     """Return the edges that are new, changed or gone, by kind (COLUMN or TABLE). A kind without such edges is missing.
 
-    The values are the last three arguments of `_write`: `edges`, `where` and `bucket`.
+    The values are the last three arguments of `_apply_edge_changes`: `edges`, `where` and `bucket`.
     """
     group = F.col("group_key").alias("group_key")  # a new column, which Spark cannot confuse with the one of `changes`
-    bucket = bucket_of("dataset_namespace", "dataset_name", batch.buckets_before)
+    bucket = bucket_column("dataset_namespace", "dataset_name", batch.buckets_before)
     groups = changes.groupBy(group).agg(F.max("recompute").alias("recompute"), F.first(bucket).alias("bucket"))
     groups, group_aggregates = checkpoint_with_aggregates(
-        groups, recompute=F.max("recompute"), buckets=texts(F.col("bucket"))
+        groups, recompute=F.max("recompute"), buckets=distinct_values_json(F.col("bucket"))
     )
     groups = groups.drop("bucket")
-    in_changed_buckets = in_buckets(json.loads(group_aggregates["buckets"]))
-    rows = _candidates(silver, batch, changes, groups, recompute=bool(group_aggregates["recompute"]))
+    in_changed_buckets = buckets_condition(json.loads(group_aggregates["buckets"]))
+    rows = _candidates_of_groups(silver, batch, changes, groups, recompute=bool(group_aggregates["recompute"]))
     recurring = batch.state.lookup(EDGE_RUNS, groups, ["group_key"]).selectExpr(*_RECURRING_COLUMNS)
     for kind, table in KINDS.items():
         known = (
             gold.read(table).where(f"part = '{CLOSED}' OR {in_changed_buckets}").join(recurring, "group_key", "left")
         )
-        rows = rows.unionByName(_rows(known, kind, groups, recompute=bool(group_aggregates["recompute"])))
+        rows = rows.unionByName(
+            _stored_edges_of_groups(known, kind, groups, recompute=bool(group_aggregates["recompute"]))
+        )
     edges = map_groups(silver.coalesce_if_small(rows), "group_key", OutputHistory(rules), EDGE, small=silver.small)
     is_kind = {kind: F.col("kind") == kind for kind in KINDS}
     closed = {
-        kind: texts(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), key_prefix("edge_key"))) for kind in KINDS
+        kind: distinct_values_json(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), key_prefix("edge_key")))
+        for kind in KINDS
     }
-    edges, edge_aggregates = checkpoint_with_aggregates(edges, kinds=texts(F.col("kind")), **closed)
-    bucket = _bucket(batch.buckets)
+    edges, edge_aggregates = checkpoint_with_aggregates(edges, kinds=distinct_values_json(F.col("kind")), **closed)
+    bucket = _edge_bucket(batch.buckets)
     stamp = {"bucket": bucket, "batch": F.lit(batch.number), "rules_hash": F.lit(rules.rules_hash)}
     found: dict[str, tuple[DataFrame, str, Column]] = {}
     for kind in json.loads(edge_aggregates["kinds"]):
         where = f"part = '{OPEN}'" if batch.buckets_changed else f"part = '{OPEN}' AND {in_changed_buckets}"
         if prefixes := json.loads(edge_aggregates[kind]):
-            where = f"({where} OR {ranges('edge_key', prefixes)})"
+            where = f"({where} OR {prefix_condition('edge_key', prefixes)})"
         found[kind] = edges.where(is_kind[kind]).withColumns(stamp), where, bucket
     return found
 
 
-def _bucket(buckets: int) -> Column:
+def _edge_bucket(buckets: int) -> Column:
     """Return the bucket of an edge as a column. Closed edges are all in bucket 0: batches mostly append such edges."""
-    return F.when(F.col("part") == OPEN, bucket_of("target_namespace", "target_dataset", buckets)).otherwise(F.lit(0))
+    return F.when(F.col("part") == OPEN, bucket_column("target_namespace", "target_dataset", buckets)).otherwise(
+        F.lit(0)
+    )
 
 
-def _redistribute(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
+def _redistribute_open_edges(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
     """Distribute all open edges over the new number of buckets."""
-    bucket = _bucket(batch.buckets)
-    gold.change(table, f"part = '{OPEN}'", lambda rows: by_bucket(gold, rows.withColumn("bucket", bucket), *_FILES))
+    bucket = _edge_bucket(batch.buckets)
+    gold.replace_rows(
+        table, f"part = '{OPEN}'", lambda rows: repartition_by_bucket(gold, rows.withColumn("bucket", bucket), *_FILES)
+    )
 
 
-def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket: Column) -> None:
+def _apply_edge_changes(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket: Column) -> None:
     """Replace or remove changed edges among the rows that `where` selects, and append new edges.
 
     edges: the new, changed and removed edges. where: SQL condition for the open edges of changed buckets, and for
@@ -147,12 +158,12 @@ def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket
 
     def replacement(rows: DataFrame) -> DataFrame:
         others = rows.join(edges.select("edge_key"), "edge_key", "left_anti").withColumn("bucket", bucket)
-        return by_bucket(gold, others.select(*table.columns).unionByName(fresh), *_FILES)
+        return repartition_by_bucket(gold, others.select(*table.columns).unionByName(fresh), *_FILES)
 
-    gold.change(table, where, replacement)
+    gold.replace_rows(table, where, replacement)
 
 
-def _candidates(
+def _candidates_of_groups(
     silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, recompute: bool
 ) -> DataFrame:
     """Return the new and the open candidates of groups, in the columns `GROUPED`.
@@ -172,7 +183,7 @@ def _candidates(
     return found.withColumns(empty).select(*GROUPED.columns)
 
 
-def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) -> DataFrame:
+def _stored_edges_of_groups(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) -> DataFrame:
     """Return the open rows of groups in gold, in the columns `GROUPED`.
 
     edges: the rows of the table. recompute: some groups have `recompute` set; also return the closed rows of these
@@ -199,11 +210,11 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) ->
     return found.select(*present).withColumns(empty).select(*GROUPED.columns)
 
 
-def generation_ends(generations: Generations) -> dict[Name, int]:
+def generation_end_times(generations: Generations) -> dict[Name, int]:
     """Return the generations of datasets that have ended, each with the time of its end in microseconds."""
     found: dict[Name, int] = {}
-    for location in generations.touched():
-        next_generations = dict(reversed(generations.ends(location)))
+    for location in generations.changed_locations():
+        next_generations = dict(reversed(generations.generation_ends(location)))
         before = location
         for time_us in sorted(next_generations):
             found[before] = time_us
@@ -229,9 +240,13 @@ def hide_ended_edges(gone: DataFrame, gold: TableFolder, table: Table) -> None:
     found = edges.where("NOT ended <=> valid_to")
     found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull(), "gone": F.lit(False)})
     found, aggregates = checkpoint_with_aggregates(
-        found.select(*table.columns, "gone"), count=F.count("*"), buckets=texts(F.col("bucket"))
+        found.select(*table.columns, "gone"), count=F.count("*"), buckets=distinct_values_json(F.col("bucket"))
     )
     if aggregates["count"]:
-        _write(
-            gold, table, found, f"part = '{OPEN}' AND {in_buckets(json.loads(aggregates['buckets']))}", F.col("bucket")
+        _apply_edge_changes(
+            gold,
+            table,
+            found,
+            f"part = '{OPEN}' AND {buckets_condition(json.loads(aggregates['buckets']))}",
+            F.col("bucket"),
         )

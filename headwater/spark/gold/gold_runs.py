@@ -7,10 +7,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.lost_runs import ENDED, lost_sql
-from headwater.spark.delta.ranges import key_prefix, ranges
-from headwater.spark.delta.spark_delta import TableFolder, checkpoint_with_aggregates, texts
-from headwater.spark.gold.run_findings import finding_of, found_of_runs
+from headwater.lineage.runs.lost_runs import ENDED, lost_run_condition
+from headwater.spark.delta.ranges import key_prefix, prefix_condition
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint_with_aggregates, distinct_values_json
+from headwater.spark.gold.run_findings import finding_column, worst_findings_by_run
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 
@@ -25,26 +25,28 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
 
     Returns whether any run changed. batch: None if there are no new events.
     """
-    lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
+    lost = F.expr(lost_run_condition("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
     due = F.expr("NOT ended") & lost
-    findings = found_of_runs(batch.folder, batch.state, has_comparison=batch.has_comparison) if batch else {}
+    findings = worst_findings_by_run(batch.folder, batch.state, has_comparison=batch.has_comparison) if batch else {}
     if batch is not None and batch.has_comparison:
         due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
     stored = gold.read(RUN_HEALTH)
     rows = stored.where(due).withColumn("has_no_new_events", F.lit(True))
     if batch is not None:
-        fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("has_no_new_events", F.lit(False))
-        rows = rows.unionByName(_below(stored, fresh).withColumn("has_no_new_events", F.lit(True))).dropDuplicates(
-            ["run_key"]
-        )
+        fresh = _health_rows(batch.derived.where("kind = 'RUN'"), rules).withColumn("has_no_new_events", F.lit(False))
+        rows = rows.unionByName(
+            _runs_with_parent_or_root_in(stored, fresh).withColumn("has_no_new_events", F.lit(True))
+        ).dropDuplicates(["run_key"])
         rows = gold.coalesce_if_small(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
-        rows = with_ended(rows, stored.join(fresh, "run_key", "left_anti").unionByName(fresh.drop("has_no_new_events")))
-        rows = rows.withColumn("finding", finding_of("run_key", findings))
+        rows = with_ended_state(
+            rows, stored.join(fresh, "run_key", "left_anti").unionByName(fresh.drop("has_no_new_events"))
+        )
+        rows = rows.withColumn("finding", finding_column("run_key", findings))
     found, aggregates = checkpoint_with_aggregates(
         rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),
         count=F.count("*"),
-        hours=texts(F.unix_seconds("hour")),
-        has_no_new_events=texts(F.when(F.col("has_no_new_events"), key_prefix("run_key"))),
+        hours=distinct_values_json(F.unix_seconds("hour")),
+        has_no_new_events=distinct_values_json(F.when(F.col("has_no_new_events"), key_prefix("run_key"))),
     )
     if aggregates["count"]:
         replaced = [*json.loads(aggregates["has_no_new_events"]), *(batch.replaced if batch else ())]
@@ -53,7 +55,7 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
     return bool(aggregates["count"])
 
 
-def _above(runs: DataFrame) -> DataFrame:
+def _parent_and_root_runs(runs: DataFrame) -> DataFrame:
     """Return (`run_key`, `above`) for batch runs without an end event: one row for the parent, one for the root run."""
     open_runs = runs.where("NOT ended AND processing = 'BATCH'")
     return open_runs.select("run_key", F.explode(F.array("parent_run", "execution")).alias("above")).where(
@@ -61,20 +63,25 @@ def _above(runs: DataFrame) -> DataFrame:
     )
 
 
-def _below(stored: DataFrame, fresh: DataFrame) -> DataFrame:
+def _runs_with_parent_or_root_in(stored: DataFrame, fresh: DataFrame) -> DataFrame:
     """Return the stored runs without an end event that have a parent or root run in `fresh`."""
     changed = fresh.select(F.col("run_key").alias("above"))
-    return stored.join(_above(stored).join(changed, "above", "left_semi"), "run_key", "left_semi")
+    return stored.join(_parent_and_root_runs(stored).join(changed, "above", "left_semi"), "run_key", "left_semi")
 
 
-def with_ended(rows: DataFrame, every: DataFrame) -> DataFrame:
+def with_ended_state(rows: DataFrame, every: DataFrame) -> DataFrame:
     """Set the state of runs without an end event, in the column `state`.
 
     The state is `ENDED` if the run's parent or root run has ended after the run's last event (rule 1.9), else
     `RUNNING`. rows: the runs to change. every: all runs after this batch.
     """
     ends = every.where("ended").select(F.col("run_key").alias("above"), "ended_at")
-    last = _above(rows).join(ends, "above").groupBy("run_key").agg(F.max("ended_at").alias("above_ended_at"))
+    last = (
+        _parent_and_root_runs(rows)
+        .join(ends, "above")
+        .groupBy("run_key")
+        .agg(F.max("ended_at").alias("above_ended_at"))
+    )
     state = (
         f"CASE WHEN above_ended_at >= last_event_at THEN '{ENDED}' "
         f"WHEN NOT ended AND state IN ('{ENDED}', 'LOST') THEN 'RUNNING' ELSE state END"
@@ -90,10 +97,10 @@ def _write_health(gold: TableFolder, found: DataFrame, replaced: Sequence[str]) 
         others = rows.join(found.select("run_key"), "run_key", "left_anti")
         return gold.coalesce_if_small(others.unionByName(found.select(*others.columns)))
 
-    return gold.change(RUN_HEALTH, ranges("run_key", replaced), replacement)
+    return gold.replace_rows(RUN_HEALTH, prefix_condition("run_key", replaced), replacement)
 
 
-def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
+def _health_rows(runs: DataFrame, rules: UserRules) -> DataFrame:
     return runs.select(
         "run_key",
         *_JOB,
@@ -132,7 +139,9 @@ def _write_hours(
     """
     stored = gold.read(RUN_HEALTH)
     if replaced:
-        before = stored.where(ranges("run_key", replaced)).join(fresh.select("run_key"), "run_key", "left_semi")
+        before = stored.where(prefix_condition("run_key", replaced)).join(
+            fresh.select("run_key"), "run_key", "left_semi"
+        )
         hours |= {row[0] for row in before.select(F.unix_seconds("hour")).distinct().collect() if row[0] is not None}
     if not hours:
         return
@@ -155,4 +164,4 @@ def _write_hours(
         F.avg("duration_ms").cast("bigint").alias("mean_duration_ms"),
         F.max("duration_ms").alias("max_duration_ms"),
     )
-    gold.change(HOURLY_STATS, among, lambda _: found.withColumn("rules_hash", F.lit(rules.rules_hash)))
+    gold.replace_rows(HOURLY_STATS, among, lambda _: found.withColumn("rules_hash", F.lit(rules.rules_hash)))

@@ -6,13 +6,13 @@ import msgspec
 
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.gold.affected_datasets import AffectedDatasets
-from headwater.spark.gold.dataset_answers import computed_answers, redistribute_answers, replace_answers
-from headwater.spark.gold.surface_parts import SurfaceParts, is_sensitive
+from headwater.spark.gold.dataset_answers import compute_answers, redistribute_answers, replace_answers
+from headwater.spark.gold.surface_parts import SurfaceParts, sensitive_rows_condition
 from headwater.spark.gold.surface_rows import SURFACES, PartSurfaces
 from headwater.tables import MASKING_SURFACE
 
 
-class _Note(msgspec.Struct):
+class _SurfaceFacts(msgspec.Struct):
     """The facts about `masking_surface` that the next batch needs.
 
     is_sensitive: the table contains rows that recurring runs may change. used_tags: as in `PartSurfaces`.
@@ -32,21 +32,21 @@ def write_surface(gold: TableFolder, affected: AffectedDatasets, before: Mapping
     batch in the same form.
     """
     batch, table = affected.batch, MASKING_SURFACE
-    note = msgspec.json.decode(before[table.name], type=_Note) if before else None
-    changes = affected.changed is not None or bool(batch.newly_partitioned) or affected.retires
+    note = msgspec.json.decode(before[table.name], type=_SurfaceFacts) if before else None
+    changes = affected.changed_datasets is not None or bool(batch.newly_partitioned) or affected.retires_jobs
     parts = SurfaceParts(gold, affected, is_sensitive=note is None or note.is_sensitive)
-    if note and not changes and parts.recurring is None:
+    if note and not changes and parts.datasets_of_recurring_runs is None:
         redistribute_answers(gold, table, batch)
         return before
     used_tags = sorted(parts.used_tags)
-    is_all = note is None or affected.retires or note.used_tags != used_tags
-    scope = parts.of_all() if is_all else parts.of_changes()
+    is_all = note is None or affected.retires_jobs or note.used_tags != used_tags
+    scope = parts.scope_of_all() if is_all else parts.scope_of_changes()
     if scope is None:
         redistribute_answers(gold, table, batch)
         return before
     step = PartSurfaces.for_batch(affected, used_tags=parts.used_tags)
-    is_written = replace_answers(gold, table, batch, computed_answers(affected, scope, step, SURFACES), scope.names)
+    is_written = replace_answers(gold, table, batch, compute_answers(affected, scope, step, SURFACES), scope.names)
     has_sensitive = note.is_sensitive if note else False
     if is_written:
-        has_sensitive = bool(gold.read(table).where(is_sensitive(batch.rules)).take(1))
-    return {table.name: msgspec.json.encode(_Note(has_sensitive, used_tags)).decode()}
+        has_sensitive = bool(gold.read(table).where(sensitive_rows_condition(batch.rules)).take(1))
+    return {table.name: msgspec.json.encode(_SurfaceFacts(has_sensitive, used_tags)).decode()}

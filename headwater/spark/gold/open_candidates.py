@@ -39,7 +39,7 @@ previous_chars: length of `content` before the batch if the candidate was open t
 """
 
 
-def count(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFrame:
+def compare_candidates(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFrame:
     """Compare changed candidates with stored candidates. Returns rows of `COUNTED`.
 
     stored: stored candidates with their `part`. They must include all open candidates of the outputs in `changes`, and
@@ -49,7 +49,7 @@ def count(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFra
     old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*_COLUMNS)
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
     rows = folder.coalesce_if_small(old.unionByName(changes.withColumns(more).select(*_COLUMNS)))
-    return map_groups(rows, "output_key", counted, COUNTED, small=folder.small)
+    return map_groups(rows, "output_key", with_candidate_changes, COUNTED, small=folder.small)
 
 
 class _GroupedRow(CandidateRow):
@@ -62,13 +62,13 @@ class _GroupedRow(CandidateRow):
 _Key = tuple[str, str]
 
 
-def counted(rows: Sequence[Row]) -> Iterator[Row]:
+def with_candidate_changes(rows: Sequence[Row]) -> Iterator[Row]:
     """Convert all rows of one output, in the columns `_COLUMNS`, to rows of `COUNTED`."""
     every = [_GroupedRow(*row) for row in rows]
     before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
     changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
     after = {key: row for key, row in (before | changes).items() if not row.gone}
-    needed = _needed(after)
+    needed = _keys_of_needed_candidates(after)
     to_recompute = _groups_to_recompute(before, changes)
     repeating = _repeating_groups(before, changes) - to_recompute
     for key, row in (before | changes).items():
@@ -76,10 +76,14 @@ def counted(rows: Sequence[Row]) -> Iterator[Row]:
         part = OPEN if key in needed else CLOSED
         if (row.fresh and (old or not row.gone)) or (old and part != old.part):
             changed = replace(old, gone=True, fresh=True) if row.gone and old else row
-            yield _counted(changed, part, old, recompute=key[0] in to_recompute, repeats_lineage=key[0] in repeating)
+            yield _counted_row(
+                changed, part, old, recompute=key[0] in to_recompute, repeats_lineage=key[0] in repeating
+            )
 
 
-def _counted(row: _GroupedRow, part: str, old: _GroupedRow | None, *, recompute: bool, repeats_lineage: bool) -> Row:
+def _counted_row(
+    row: _GroupedRow, part: str, old: _GroupedRow | None, *, recompute: bool, repeats_lineage: bool
+) -> Row:
     was, previous_chars = (old.part, len(old.content) if old.part == OPEN else 0) if old else (None, 0)
     named = asdict(row) | {
         "part": part,
@@ -91,7 +95,7 @@ def _counted(row: _GroupedRow, part: str, old: _GroupedRow | None, *, recompute:
     return tuple(named[column] for column in COUNTED.columns)
 
 
-def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
+def _keys_of_needed_candidates(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
     job_outputs: dict[JobOutput, list[Candidate[str]]] = defaultdict(list)
     keys: dict[JobOutput, str] = {}
     for row in rows.values():
@@ -130,9 +134,9 @@ def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _Grou
     job_outputs = {row.group_key: row.job_output for row in rows if not row.gone}
     jobs = {(job_output.layer, job_output.job) for job_output in job_outputs.values()}
     newest = _of_newest_executions(standing)
-    if len(jobs) < len(job_outputs) or not all(map(_is_plain, (*newest, *changes.values()))):
+    if len(jobs) < len(job_outputs) or not all(map(_is_observed_lineage, (*newest, *changes.values()))):
         return set()
-    return {key for key in job_outputs if _repeats(newest, list(changes.values()), key)}
+    return {key for key in job_outputs if _repeats_current_lineage(newest, list(changes.values()), key)}
 
 
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
@@ -143,12 +147,12 @@ def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
     return [row for row in rows if row.execution == newest[row.group_key].execution]
 
 
-def _is_plain(row: _GroupedRow) -> bool:
+def _is_observed_lineage(row: _GroupedRow) -> bool:
     plain = row.layer == "observed" and row.weight == REPORTED_LINEAGE and row.dataset_name is not None
     return plain and not (row.asks or row.gone or row.replaced)
 
 
-def _repeats(standing: Sequence[_GroupedRow], changes: Sequence[_GroupedRow], group_key: str) -> bool:
+def _repeats_current_lineage(standing: Sequence[_GroupedRow], changes: Sequence[_GroupedRow], group_key: str) -> bool:
     current = [row for row in standing if row.group_key == group_key]
     arriving = [row for row in changes if row.group_key == group_key]
     times, landed = {row.time_us for row in arriving}, any(row.landed for row in current)

@@ -17,7 +17,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.jobs import RetiredJobs, declared_retirements, newest_retirement_times
 from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, counted_rewrites
+from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, with_counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
@@ -38,7 +38,7 @@ class _CandidateCells(CandidateRow):
     base_us: int | None
 
 
-class SnapshotOfRows(CandidateSnapshot):
+class RowSnapshot(CandidateSnapshot):
     """The current graph, with the columns and tags of its datasets. Jobs have their canonical names."""
 
     def __init__(
@@ -59,7 +59,7 @@ class SnapshotOfRows(CandidateSnapshot):
         for output_key, same in groupby((_CandidateCells(*row) for row in rows), key=attrgetter("output_key")):
             if output_key is None:
                 for row in same:
-                    self._describe(row)
+                    self._set_dataset_facts(row)
             else:
                 reported = list(same)
                 candidates: dict[JobOutput, list[Candidate[OutputLineage]]] = defaultdict(list)
@@ -68,7 +68,7 @@ class SnapshotOfRows(CandidateSnapshot):
                     if each.application:
                         self.parents[each.run_key] = each.application
                     candidates[each.job_output].append(each.candidate(lineage)._replace(weight=lineage_weight(lineage)))
-                self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
+                self.add_candidates(self._counted_rewrites(candidates), _StoredRelations(reported))
 
     def retired_jobs(self) -> RetiredJobs:
         """Return the jobs that `jobs.yaml` retires. Silver does not store which jobs were deleted."""
@@ -77,9 +77,9 @@ class SnapshotOfRows(CandidateSnapshot):
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
         names = self.naming.names_at_all_locations([output]) if output is not None else frozenset()
-        return counted_rewrites(candidates, by_parts=not self._partitioned_names.isdisjoint(names))
+        return with_counted_rewrites(candidates, by_parts=not self._partitioned_names.isdisjoint(names))
 
-    def _describe(self, row: _CandidateCells) -> None:
+    def _set_dataset_facts(self, row: _CandidateCells) -> None:
         dataset = row.dataset
         if dataset and row.columns:
             self.schemas[dataset] = Columns(read_columns(row.columns))
@@ -88,24 +88,24 @@ class SnapshotOfRows(CandidateSnapshot):
         if dataset and row.tags:
             self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in read_facet(text)]
         if dataset and row.spellings:
-            self.spellings[dataset.plain] = preferred_spellings(decode_spellings(row.spellings))
+            self.spellings[dataset.without_generation] = preferred_spellings(decode_spellings(row.spellings))
         if dataset and row.ever_read:
             self.ever_read.add(dataset)
 
 
-class _FoundRelations:
+class _StoredRelations:
     """The reports of related runs that silver stores with candidates (`kin`). Implements `edge_sets.RelatedRuns`."""
 
     def __init__(self, rows: Iterable[CandidateRow]):
         self._reports = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
     def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
-        return self._reported(run_key)
+        return self._stored_report(run_key)
 
     def reports_of_execution(self, execution: str) -> ReportedDatasets:
-        return self._reported(execution)
+        return self._stored_report(execution)
 
-    def _reported(self, key: str) -> ReportedDatasets:
+    def _stored_report(self, key: str) -> ReportedDatasets:
         text = self._reports.get(key)
         return read_reported(text) if text else _NO_REPORTS
 

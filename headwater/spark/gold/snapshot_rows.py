@@ -1,4 +1,4 @@
-"""Build rows for `snapshot_of_rows.SnapshotOfRows` from open candidates and datasets."""
+"""Build rows for `snapshot_of_rows.RowSnapshot` from open candidates and datasets."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812

@@ -26,7 +26,7 @@ from headwater.spark.silver.content_texts import read_columns
 from headwater.tables import MASKING_SURFACE, Table
 
 
-def is_sensitive(rules: UserRules) -> str:
+def sensitive_rows_condition(rules: UserRules) -> str:
     """Return the SQL condition for rows of `masking_surface` that recurring runs may change.
 
     Recurring runs extend the time of a write (rules 8.4 and 8.5), or rewrite a dataset.
@@ -51,24 +51,24 @@ class SurfaceParts:
     affected: AffectedDatasets
     is_sensitive: bool
 
-    def of_all(self) -> AnswerScope:
+    def scope_of_all(self) -> AnswerScope:
         """Return the scope of all parts."""
-        seeds = with_new_ids(self._roots)
+        seeds = with_new_ids(self._tagged_in_lineage)
         if self._names_jobs:
-            is_any = with_new_ids(self._roots).limit(1).select(F.lit(1).alias("any"))
-            jobs = self._named.where(_IS_JOB).select(*REPRESENTATIVE).distinct()
+            is_any = with_new_ids(self._tagged_in_lineage).limit(1).select(F.lit(1).alias("any"))
+            jobs = self._datasets_of_candidates.where(_IS_JOB).select(*REPRESENTATIVE).distinct()
             seeds = seeds.unionByName(jobs.crossJoin(is_any).select(*REPRESENTATIVE))
         return self._scope(seeds, None)._replace(names=None)
 
-    def of_changes(self) -> AnswerScope | None:
+    def scope_of_changes(self) -> AnswerScope | None:
         """Return the scope of the parts with datasets that the batch may change, or None if there are none."""
         changes = list(self._changes())
         if not changes:
             return None
         on_surface = [
             self._stored_datasets(),
-            with_new_ids(self._roots),
-            self._named.where("follows").select(*REPRESENTATIVE),
+            with_new_ids(self._tagged_in_lineage),
+            self._datasets_of_candidates.where("follows").select(*REPRESENTATIVE),
         ]
         folder = self.affected.folder
         boundary = checkpoint(folder.coalesce_if_small(reduce(DataFrame.unionByName, on_surface)).distinct())
@@ -86,36 +86,40 @@ class SurfaceParts:
         """
         if not self._names_jobs:
             return frozenset()
-        used = self._named.where(f"kind IS NULL OR kind <> '{SETTLES}'").select(*REPRESENTATIVE)
-        found = with_new_ids(self._tagged).join(with_new_ids(used), REPRESENTATIVE, "left_semi")
+        used = self._datasets_of_candidates.where(f"kind IS NULL OR kind <> '{SETTLES}'").select(*REPRESENTATIVE)
+        found = with_new_ids(self._tagged_datasets).join(with_new_ids(used), REPRESENTATIVE, "left_semi")
         return frozenset(row.tag for row in found.select("tag").distinct().collect())
 
     @property
-    def _named(self) -> DataFrame:
-        return with_new_ids(self.affected.named[0])
+    def _datasets_of_candidates(self) -> DataFrame:
+        return with_new_ids(self.affected.datasets_of_candidates[0])
 
     @property
     def _names_jobs(self) -> bool:
-        return bool(self.affected.named[1]["jobs"])
+        return bool(self.affected.datasets_of_candidates[1]["jobs"])
 
     # Changes
 
     def _changes(self) -> Iterator[DataFrame]:
         """Yield the datasets whose rows the batch may change, and the datasets in these rows, as `REPRESENTATIVE`."""
         batch = self.affected.batch
-        if self.affected.affected is not None and self.affected.changed is not None:
-            yield with_new_ids(self.affected.affected).select(*REPRESENTATIVE)
-            renamed = with_new_ids(self.affected.changed).where("has_new_columns")
-            readers = self._named.join(renamed, REPRESENTATIVE, "left_semi").select("output_key").distinct()
-            written = self._named.where(f"kind = '{WRITTEN}'").join(with_new_ids(readers), "output_key", "left_semi")
+        if self.affected.affected_datasets is not None and self.affected.changed_datasets is not None:
+            yield with_new_ids(self.affected.affected_datasets).select(*REPRESENTATIVE)
+            renamed = with_new_ids(self.affected.changed_datasets).where("has_new_columns")
+            readers = (
+                self._datasets_of_candidates.join(renamed, REPRESENTATIVE, "left_semi").select("output_key").distinct()
+            )
+            written = self._datasets_of_candidates.where(f"kind = '{WRITTEN}'").join(
+                with_new_ids(readers), "output_key", "left_semi"
+            )
             yield written.select(*REPRESENTATIVE)
         if batch.newly_partitioned:
-            yield self.affected.of_names(batch.newly_partitioned)
-        if self.recurring is not None:
-            yield with_new_ids(self.recurring)
+            yield self.affected.representatives_of(batch.newly_partitioned)
+        if self.datasets_of_recurring_runs is not None:
+            yield with_new_ids(self.datasets_of_recurring_runs)
 
     @cached_property
-    def recurring(self) -> DataFrame | None:
+    def datasets_of_recurring_runs(self) -> DataFrame | None:
         """The datasets with rows that recurring runs of the batch may change, as `REPRESENTATIVE`, or None."""
         batch = self.affected.batch
         if not self.is_sensitive or batch.counted is None or not batch.repeats_lineage:
@@ -124,7 +128,7 @@ class SurfaceParts:
         outputs = batch.counted.where("repeats_lineage AND fresh").select(*names).distinct()
         outputs = outputs.withColumnsRenamed(dict(zip(names, _NAME, strict=True)))
         written = self.affected.with_representative(outputs).select(*REPRESENTATIVE)
-        sensitive = self._stored_datasets(is_sensitive(batch.rules))
+        sensitive = self._stored_datasets(sensitive_rows_condition(batch.rules))
         rows, aggregates = checkpoint_with_aggregates(
             with_new_ids(written).join(with_new_ids(sensitive), REPRESENTATIVE, "left_semi"), count=F.count("*")
         )
@@ -137,14 +141,14 @@ class SurfaceParts:
     # Tagged datasets
 
     @cached_property
-    def _roots(self) -> DataFrame:
+    def _tagged_in_lineage(self) -> DataFrame:
         """The tagged datasets that candidates name, as `REPRESENTATIVE`."""
-        named = self._named.select(*REPRESENTATIVE)
-        roots = with_new_ids(self._tagged).select(*REPRESENTATIVE).distinct()
+        named = self._datasets_of_candidates.select(*REPRESENTATIVE)
+        roots = with_new_ids(self._tagged_datasets).select(*REPRESENTATIVE).distinct()
         return checkpoint(roots.join(with_new_ids(named), REPRESENTATIVE, "left_semi"))
 
     @cached_property
-    def _tagged(self) -> DataFrame:
+    def _tagged_datasets(self) -> DataFrame:
         """The tags of datasets, as (`REPRESENTATIVE`, `tag`). Some of these tags may apply to no column."""
         rules, folder = self.affected.batch.rules, self.affected.folder
         columns = {"namespace": "dataset_namespace", "name": "dataset_name"}
@@ -156,7 +160,7 @@ class SurfaceParts:
         else:
             empty = dict.fromkeys(("columns", "tags"), F.lit(None).cast("string"))
             own = {to: F.col(name) for to, name in zip(_NAME, REPRESENTATIVE, strict=True)}
-            named = self._named.where(f"NOT {_IS_JOB}").select(*REPRESENTATIVE).distinct()
+            named = self._datasets_of_candidates.where(f"NOT {_IS_JOB}").select(*REPRESENTATIVE).distinct()
             rows = rows.unionByName(named.withColumns({**own, **empty}).select(*rows.columns))
         found = map_rows(folder.coalesce_if_small(rows), _Tags(rules, self.affected.representatives), _TAGGED)
         return checkpoint(folder.coalesce_if_small(found.select(*REPRESENTATIVE, "tag")).distinct())
@@ -164,10 +168,10 @@ class SurfaceParts:
     # Parts
 
     def _scope(self, seeds: DataFrame, boundary: DataFrame | None) -> AnswerScope:
-        parts = self._parts(seeds, boundary)
+        parts = self._connected_parts(seeds, boundary)
         return self.affected.scope_of(parts.withColumnRenamed("part", "bucket"))
 
-    def _parts(self, seeds: DataFrame, boundary: DataFrame | None) -> DataFrame:
+    def _connected_parts(self, seeds: DataFrame, boundary: DataFrame | None) -> DataFrame:
         """Return (`REPRESENTATIVE`, `part`) of the datasets that are connected with the datasets in `seeds`.
 
         A part is named after its smallest dataset. Each step starts at the datasets that the previous step added or
@@ -180,8 +184,10 @@ class SurfaceParts:
         own = F.concat_ws("\0", *REPRESENTATIVE).alias("part")
         parts = frontier = checkpoint(folder.coalesce_if_small(seeds.distinct()).select(*REPRESENTATIVE, own))
         while True:
-            outputs = self._named.join(with_new_ids(frontier), REPRESENTATIVE, "left_semi").select("output_key")
-            members = self._named.join(with_new_ids(outputs.distinct()), "output_key", "left_semi")
+            outputs = self._datasets_of_candidates.join(with_new_ids(frontier), REPRESENTATIVE, "left_semi").select(
+                "output_key"
+            )
+            members = self._datasets_of_candidates.join(with_new_ids(outputs.distinct()), "output_key", "left_semi")
             members = members.join(with_new_ids(parts).withColumnRenamed("part", "was"), REPRESENTATIVE, "left")
             members = checkpoint(folder.coalesce_if_small(members))
             of_outputs = (

@@ -2,7 +2,7 @@
 
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.gold.affected_datasets import AffectedDatasets
-from headwater.spark.gold.dataset_answers import computed_answers, redistribute_answers, replace_answers
+from headwater.spark.gold.dataset_answers import compute_answers, redistribute_answers, replace_answers
 from headwater.spark.gold.dataset_verdicts import VERDICTS, DatasetVerdicts
 from headwater.tables import UNUSED_COLUMNS
 
@@ -14,9 +14,9 @@ def write_unused(gold: TableFolder, affected: AffectedDatasets, *, recompute_all
     each edge. Buckets in which no verdict changes are not rewritten.
     """
     batch = affected.batch
-    scope = affected.of_all() if recompute_all else affected.of_changes()
+    scope = affected.scope_of_all() if recompute_all else affected.scope_of_changes()
     if scope is None:
         redistribute_answers(gold, UNUSED_COLUMNS, batch)
         return
     step = DatasetVerdicts.for_batch(affected)
-    replace_answers(gold, UNUSED_COLUMNS, batch, computed_answers(affected, scope, step, VERDICTS), scope.names)
+    replace_answers(gold, UNUSED_COLUMNS, batch, compute_answers(affected, scope, step, VERDICTS), scope.names)

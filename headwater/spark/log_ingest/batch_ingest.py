@@ -32,7 +32,7 @@ The argument is the receipt time of the oldest new record (us).
 
 
 @dataclass(frozen=True)
-class Range:
+class PartitionRange:
     """The records of one partition in a batch.
 
     first, last: the lowest and the highest sequence number. received_us: receipt time of the oldest record (us).
@@ -45,7 +45,7 @@ class Range:
     claims: frozenset[bytes]
 
 
-def ranges_of(records: DataFrame) -> dict[str, Range]:
+def partition_ranges(records: DataFrame) -> dict[str, PartitionRange]:
     """Return the range of each partition in a batch. records: columns of `RECORDS`; `claim` may be missing."""
     found = records.groupBy("partition").agg(
         F.min("sequence").alias("first"),
@@ -54,12 +54,12 @@ def ranges_of(records: DataFrame) -> dict[str, Range]:
         F.collect_set(F.when(F.col("kind") == 1, F.col("body"))).alias("claims"),
     )
     return {
-        row.partition: Range(row["first"], row["last"], row.received_us, frozenset(map(bytes, row.claims)))
+        row.partition: PartitionRange(row["first"], row["last"], row.received_us, frozenset(map(bytes, row.claims)))
         for row in found.collect()
     }
 
 
-class Ingest:
+class BatchIngest:
     """Commits batches of one epoch of a log."""
 
     def __init__(self, spark: SparkSession, bronze: SparkBronze, log: str, epoch: str, claims: str | None):
@@ -71,12 +71,16 @@ class Ingest:
         self._claims = claims
         self._hashes: set[bytes] | None = None
 
-    def source(self, partition: str) -> Source:
+    def source_of_partition(self, partition: str) -> Source:
         """Return the source that identifies a partition of this log."""
         return Source(self._log, self._epoch, partition)
 
     def ingest(
-        self, records: DataFrame, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
+        self,
+        records: DataFrame,
+        ranges: Mapping[str, PartitionRange],
+        heads: Callable[[], Mapping[str, int]],
+        stored: Stored,
     ) -> None:
         """Convert the new records of a batch and commit them as `ingest_rows` does.
 
@@ -91,7 +95,11 @@ class Ingest:
         self.ingest_rows(rows_by, ranges, heads, stored)
 
     def ingest_rows(
-        self, rows_by: RowsBy, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
+        self,
+        rows_by: RowsBy,
+        ranges: Mapping[str, PartitionRange],
+        heads: Callable[[], Mapping[str, int]],
+        stored: Stored,
     ) -> bool:
         """Commit the new records of a batch and return whether there were any.
 
@@ -106,7 +114,7 @@ class Ingest:
         Raises LogUnavailable if the log deleted records during the read, and LakeUnavailable if another process commits
         to bronze.
         """
-        marks = self._bronze.watermarks([self.source(name) for name in ranges])
+        marks = self._bronze.watermarks([self.source_of_partition(name) for name in ranges])
         new = {source: mark for source, mark in marks.items() if ranges[source.partition].last > mark}
         if not new:
             return False
@@ -120,7 +128,7 @@ class Ingest:
         }
         rows = rows_by(BronzeRows(self._log, self._epoch, starts, self._broadcast_hashes()))
         try:
-            tables = _tables(rows)
+            tables = _rows_by_table(rows)
             _check_retained(before, heads(), new)
             last = {source: ranges[source.partition].last for source in new}
             self._commit(
@@ -136,18 +144,18 @@ class Ingest:
     def _broadcast_hashes(self) -> Any:
         """Broadcast the keys (`stored_key`) of the contents that bronze has stored."""
         if self._hashes is None:
-            self._hashes = self._bronze.hashes(MAX_HASHES)
+            self._hashes = self._bronze.stored_content_keys(MAX_HASHES)
         return self._spark.sparkContext.broadcast(frozenset(self._hashes))
 
     def _commit(self, rows: DataFrame, tables: Tables, marks: "_BatchTransactions", stored: DataFrame) -> None:
         self._commit_contents(rows, tables)
-        new_events = _of_table(rows, EVENTS)
-        if repeats := [tuple(row) for row in _repeats(new_events, stored).collect()]:
+        new_events = _rows_of_table(rows, EVENTS)
+        if repeats := [tuple(row) for row in _repeated_events(new_events, stored).collect()]:
             repeated = F.broadcast(self._spark.createDataFrame(repeats, _PLACE_TYPES))
             duplicates = new_events.join(repeated, _PLACE, "left_semi")
             new_events = new_events.join(repeated, _PLACE, "left_anti")
         for table in ONE_ROW_EACH:
-            found = _of_table(rows, table)
+            found = _rows_of_table(rows, table)
             if table is DUPLICATES and repeats:
                 self._append(table, found.unionByName(duplicates.select(*found.columns)), marks)
             elif table.name in tables:
@@ -164,10 +172,12 @@ class Ingest:
         """Append new contents to the tables in `HASHED`. A content counts as stored only after its commit."""
         for table, column in HASHED:
             if hashes := tables.get(table.name):
-                self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates(_key(table, column)))
-                self._remember({stored_key(table.name, each) for each in hashes})
+                self._bronze.append_contents(
+                    table, _rows_of_table(rows, table).dropDuplicates(_key_columns(table, column))
+                )
+                self._remember_hashes({stored_key(table.name, each) for each in hashes})
 
-    def _remember(self, hashes: set[bytes]) -> None:
+    def _remember_hashes(self, hashes: set[bytes]) -> None:
         known = (self._hashes or set()) | hashes
         self._hashes = hashes if len(known) > MAX_HASHES else known
 
@@ -185,7 +195,7 @@ class _BatchTransactions:
     attempt: PartialAttempt
 
 
-def _tables(rows: DataFrame) -> Tables:
+def _rows_by_table(rows: DataFrame) -> Tables:
     """Compute the rows of a batch. Return the tables with rows, and the hashes of contents in these rows."""
     content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in HASHED))
     found = rows.where("table IS NOT NULL").groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
@@ -211,15 +221,15 @@ def _check_retained(before: Mapping[str, int], after: Mapping[str, int], marks: 
             )
 
 
-def _key(table: Table, column: str) -> list[str]:
+def _key_columns(table: Table, column: str) -> list[str]:
     return [column, "ordinal"] if "ordinal" in table.columns else [column]
 
 
-def _of_table(rows: DataFrame, table: Table) -> DataFrame:
+def _rows_of_table(rows: DataFrame, table: Table) -> DataFrame:
     return rows.where(F.col("table") == table.name).select(*_PLACE, f"{table.name}.*")
 
 
-def _repeats(events: DataFrame, stored: DataFrame) -> DataFrame:
+def _repeated_events(events: DataFrame, stored: DataFrame) -> DataFrame:
     """Return `place` and `number` of events that repeat a stored event or an earlier event of the batch."""
     first = Window.partitionBy("place", "event_id").orderBy("number")
     turns = events.select(*_PLACE, "event_id", F.row_number().over(first).alias("turn"))

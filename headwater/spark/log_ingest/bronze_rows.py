@@ -76,7 +76,7 @@ class PartitionPosition:
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """Converts the records of a batch to rows. `Ingest` later removes rows that the lake or another task has as well.
+    """Converts the records of a batch to rows. `BatchIngest` later removes rows that the lake or another task also has.
 
     log, epoch: the log of the records. starts: the position of each partition before the batch.
     hashes: Spark broadcast of the keys (`stored_key`) of the contents that the lake has stored.
@@ -142,7 +142,7 @@ class _PartitionConverter:
         yield from self._batches
 
     def _convert(self, records: Sequence[LoggedRecord], watermark: int) -> None:
-        known, sparse = _Union(self._stored, self._converted), self._start.head is None
+        known, sparse = _SetUnion(self._stored, self._converted), self._start.head is None
         before = ParserContext(watermark, (), known, self._start.decided, sparse)
         batch = build_batch(self._source, records, before, _event_reader(), self.claims)
         self._add(batch)
@@ -175,7 +175,7 @@ class CarriedClaims:
         return len(self.bodies.get(key, b""))
 
 
-class _Union:
+class _SetUnion:
     """Union of two sets that are not copied."""
 
     def __init__(self, one: Collection[bytes], other: Collection[bytes]):

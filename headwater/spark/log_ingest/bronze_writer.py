@@ -90,7 +90,7 @@ class SparkBronze:
         self._spark.sql(f"ALTER TABLE delta.`{self._folder.uri(EVENTS)}` SET TBLPROPERTIES ('{PAST}' = '{text}')")
         return int(received)
 
-    def known(self, _: int) -> DataFrame:
+    def stored_event_ids(self, _: int) -> DataFrame:
         """Return the ids of the stored events of all logs, as (`place`, `event_id`) with the place "0".
 
         Files often contain events that another log has already delivered. The argument, a receipt time, is ignored.
@@ -107,13 +107,13 @@ class SparkBronze:
 
     def watermarks(self, sources: Collection[Source]) -> dict[Source, int]:
         """Return the newest stored sequence number of each partition, or 0 if the lake has no records of it."""
-        return self._marks(EVENTS, sources)
+        return self._table_watermarks(EVENTS, sources)
 
     def partial_attempt(self, watermarks: Mapping[Source, int]) -> PartialAttempt:
         """Find the rows after the watermarks. An attempt that was interrupted before its last commit stored them."""
         partial_attempt = PartialAttempt({}, {})
         for table in ONE_ROW_EACH:
-            partial_attempt.marks[table.name] = marks = self._marks(table, watermarks)
+            partial_attempt.marks[table.name] = marks = self._table_watermarks(table, watermarks)
             partial_attempt.rows[table.name] = [
                 (source.partition, row.sequence)
                 for source, mark in watermarks.items()
@@ -141,13 +141,13 @@ class SparkBronze:
         conform(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
         reach_failpoint(f"stream.after_{table.name}")
 
-    def hashes(self, limit: int) -> set[bytes]:
+    def stored_content_keys(self, limit: int) -> set[bytes]:
         """Return the keys (`stored_key`) of the contents that bronze has stored, at most `limit` of each table."""
         known = [self.read(table).select(F.lit(table.name), column).distinct().limit(limit) for table, column in HASHED]
         return {stored_key(*row) for row in reduce(DataFrame.union, known).collect()}
 
-    def _marks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
-        found = self._transactions.versions(self._folder.uri(table), [source.app_id for source in sources])
+    def _table_watermarks(self, table: Table, sources: Collection[Source]) -> dict[Source, int]:
+        found = self._transactions.transaction_versions(self._folder.uri(table), [source.app_id for source in sources])
         return {source: found[source.app_id] for source in sources}
 
 

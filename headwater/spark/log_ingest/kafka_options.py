@@ -53,17 +53,17 @@ def source_options(address: KafkaAddress) -> dict[str, str]:
         "groupIdPrefix": address.group,
         "kafka.bootstrap.servers": address.servers,
         "kafka.isolation.level": "read_committed",
-        **{f"kafka.{name}": value for name, value in _security(dict(address.options)).items()},
+        **{f"kafka.{name}": value for name, value in _java_security_options(dict(address.options)).items()},
     }
 
 
-def _security(options: dict[str, str]) -> dict[str, str]:
+def _java_security_options(options: dict[str, str]) -> dict[str, str]:
     found = {}
     if protocol := options.pop("security.protocol", None):
         found["security.protocol"] = protocol.upper()
     mechanism = next((options.pop(name) for name in _MECHANISM if name in options), "")
     if mechanism:
-        found |= {"sasl.mechanism": mechanism, **_login(mechanism, options)}
+        found |= {"sasl.mechanism": mechanism, **_pop_login(mechanism, options)}
     if authority := options.pop("ssl.ca.location", None):
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
     if options:
@@ -74,11 +74,11 @@ def _security(options: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
+def _pop_login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
     """Remove the login settings of a SASL mechanism from the options and return them for the Java client."""
     user, password = options.pop("sasl.username", None), options.pop("sasl.password", None)
     if mechanism in _MODULES and user is not None and password is not None:
-        return {"sasl.jaas.config": _jaas(_MODULES[mechanism], username=user, password=password)}
+        return {"sasl.jaas.config": _jaas_config(_MODULES[mechanism], username=user, password=password)}
     method, endpoint, client, secret, scope = (
         options.pop(f"{_OIDC}{name}", None)
         for name in ("method", "token.endpoint.url", "client.id", "client.secret", "scope")
@@ -86,7 +86,7 @@ def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
     if mechanism == _TOKENS and method == "oidc" and endpoint and client and secret:
         words = {"clientId": client, "clientSecret": secret, **({"scope": scope} if scope else {})}
         return {
-            "sasl.jaas.config": _jaas("oauthbearer.OAuthBearer", **words),
+            "sasl.jaas.config": _jaas_config("oauthbearer.OAuthBearer", **words),
             "sasl.login.callback.handler.class": _HANDLER,
             "sasl.oauthbearer.token.endpoint.url": endpoint,
         }
@@ -97,9 +97,9 @@ def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
     )
 
 
-def _jaas(module: str, **words: str) -> str:
-    return _LOGIN.format(module=module, words=" ".join(f"{name}={_quoted(text)}" for name, text in words.items()))
+def _jaas_config(module: str, **words: str) -> str:
+    return _LOGIN.format(module=module, words=" ".join(f"{name}={_quote(text)}" for name, text in words.items()))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

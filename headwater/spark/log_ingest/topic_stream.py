@@ -22,7 +22,7 @@ from headwater.intake.event_log.kafka_reader import KafkaReaders
 from headwater.intake.event_log.kafka_records import offset_after
 from headwater.intake.parser.dedupe_window import MAX_AGE_US
 from headwater.lake.ownership import ROUTES, check_epoch
-from headwater.spark.log_ingest.batch_ingest import Ingest, Range, ranges_of
+from headwater.spark.log_ingest.batch_ingest import BatchIngest, PartitionRange, partition_ranges
 from headwater.spark.log_ingest.bronze_writer import SparkBronze
 from headwater.spark.log_ingest.kafka_options import as_principal, source_options
 from headwater.tables import EVENTS
@@ -61,7 +61,7 @@ class TopicStream:
     epoch: str | None = None
 
 
-def run(spark: SparkSession, stream: TopicStream) -> None:
+def run_stream(spark: SparkSession, stream: TopicStream) -> None:
     """Stream until the end of the topic, or with `every_s` until the process is stopped.
 
     With `every_s`, this function logs temporary errors and tries again after 1 s, then after growing pauses of at most
@@ -83,13 +83,15 @@ def run(spark: SparkSession, stream: TopicStream) -> None:
 def _run(spark: SparkSession, stream: TopicStream) -> None:
     bronze, readers = SparkBronze(spark, f"{stream.lake}/bronze"), KafkaReaders(stream.address)
     batches = _BatchIngest(spark, stream, bronze, readers)
-    records = spark.readStream.format("kafka").options(**batches.options(), maxOffsetsPerTrigger=stream.batch_events)
-    writer = records.option("startingOffsets", batches.starting()).load().selectExpr(*_RECORDS).writeStream
-    source = batches.ingest.source("")
+    records = spark.readStream.format("kafka").options(
+        **batches.source_options(), maxOffsetsPerTrigger=stream.batch_events
+    )
+    writer = records.option("startingOffsets", batches.starting_offsets()).load().selectExpr(*_RECORDS).writeStream
+    source = batches.ingest.source_of_partition("")
     writer = writer.option("checkpointLocation", f"{stream.lake}/stream/{source.log}-{source.epoch}")
     once = {"availableNow": True} if stream.every_s is None else {"processingTime": f"{stream.every_s} seconds"}
     try:
-        writer.trigger(**once).foreachBatch(batches.process).start().awaitTermination()
+        writer.trigger(**once).foreachBatch(batches.ingest_batch).start().awaitTermination()
     except StreamingQueryException as error:
         raise batches.error or Retry(f"The stream failed: {str(error).splitlines()[0]}. Start it again.") from error
 
@@ -103,32 +105,32 @@ class _BatchIngest:
         self._bronze = bronze
         self._readers = readers
         epoch = stream.epoch or readers()[0].source.epoch
-        self.ingest = Ingest(spark, bronze, stream.address.topic, epoch, stream.claims)
+        self.ingest = BatchIngest(spark, bronze, stream.address.topic, epoch, stream.claims)
         self.error: HeadwaterError | None = None
         bronze.create(OWNER, epoch)
         bronze.check_owner(OWNER)
 
-    def options(self) -> dict[str, str]:
+    def source_options(self) -> dict[str, str]:
         return source_options(self._stream.address)
 
-    def starting(self) -> str:
+    def starting_offsets(self) -> str:
         """Check that the log belongs to the lake. Return the offsets after the lake's watermarks, as JSON for Spark."""
         properties, offsets = self._bronze.properties(), {}
-        readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
+        readers = {self.ingest.source_of_partition(reader.source.partition): reader for reader in self._readers()}
         for source, watermark in self._bronze.watermarks(list(readers)).items():
             reader = readers[source]
             check_epoch(properties, source, tail=reader.tail(), watermark=watermark)
             offsets[source.partition] = max(offset_after(watermark), offset_after(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
 
-    def process(self, batch: DataFrame, _: int) -> None:
+    def ingest_batch(self, batch: DataFrame, _: int) -> None:
         """Ingest a batch. If the lake lacks earlier records, read and ingest these records first.
 
         Spark wraps exceptions of this method, so the attribute `error` keeps the original exception.
         """
         try:
             self._bronze.check_owner(OWNER)
-            ranges = ranges_of(batch)
+            ranges = partition_ranges(batch)
             if missing := self._missing_offsets(ranges):
                 self._process(self._read(missing))
             self._process(batch, ranges)
@@ -136,27 +138,29 @@ class _BatchIngest:
             self.error = error
             raise
 
-    def _process(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
-        self.ingest.ingest(records, ranges or ranges_of(records), self._heads, self._stored)
+    def _process(self, records: DataFrame, ranges: Mapping[str, PartitionRange] | None = None) -> None:
+        self.ingest.ingest(records, ranges or partition_ranges(records), self._heads, self._stored_events)
 
     def _heads(self) -> Mapping[str, int]:
         return {reader.source.partition: reader.head() for reader in self._readers()}
 
-    def _stored(self, oldest_us: int) -> DataFrame:
+    def _stored_events(self, oldest_us: int) -> DataFrame:
         """Return (`place`, `event_id`) of the stored events of this log, from two days before `oldest_us` on."""
         since = F.timestamp_micros(F.lit(oldest_us - MAX_AGE_US))
         is_recent = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
         events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & is_recent)
         return events.select(F.col("partition").alias("place"), "event_id")
 
-    def _missing_offsets(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
+    def _missing_offsets(self, ranges: Mapping[str, PartitionRange]) -> dict[str, tuple[int, int]]:
         """Return the offsets (begin, end) of the records between lake and batch that the topic still has, by partition.
 
         The end is exclusive. Partitions without such records are missing. ranges: the records of the batch.
         """
         found = {}
         heads = self._heads() if ranges else {}
-        for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():
+        for source, watermark in self._bronze.watermarks(
+            [self.ingest.source_of_partition(name) for name in ranges]
+        ).items():
             name, begin = source.partition, max(watermark, heads[source.partition] - 1)
             if begin < (here := ranges[name]).first - 1:
                 found[name] = (offset_after(begin), offset_after(here.first - 1))
@@ -166,7 +170,7 @@ class _BatchIngest:
         topic = self._stream.address.topic
         begin, end = ({topic: {name: pair[place] for name, pair in offsets.items()}} for place in (0, 1))
         names = json.dumps({topic: [int(name) for name in offsets]})
-        options = {key: value for key, value in self.options().items() if key != "subscribe"}
+        options = {key: value for key, value in self.source_options().items() if key != "subscribe"}
         reader = self._spark.read.format("kafka").options(**options, assign=names)
         return (
             reader.options(startingOffsets=json.dumps(begin), endingOffsets=json.dumps(end))

@@ -14,9 +14,9 @@ from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import shown_names
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
-from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import RowSnapshot
 from headwater.spark.gold.snapshot_rows import sorted_rows
-from headwater.spark.layer_generations import current_row, generation
+from headwater.spark.layer_generations import current_generation_row, generation_folder
 from headwater.spark.layer_positions import read_position
 from headwater.spark.silver.silver_names import BatchNaming
 from headwater.spark.silver.state import newest_rows
@@ -27,7 +27,7 @@ COUNTS = "part = 'open' AND current"
 
 READ = ["read_namespace", "read_name"]
 OUTPUT = ["dataset_namespace", "dataset_name"]
-"""Columns of `Layers.feeds`: the dataset that is read (`READ`) and the dataset that is written (`OUTPUT`)."""
+"""Columns of `Layers.datasets_read`: the dataset that is read (`READ`) and the dataset that is written (`OUTPUT`)."""
 
 _JOBS = "STRUCT<jobs: ARRAY<ARRAY<STRING>>>"
 _READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
@@ -75,7 +75,7 @@ class Layers:
         return UserRules(masking=read_position(self.positions.collect()).masking)
 
     @cached_property
-    def feeds(self) -> DataFrame:
+    def datasets_read(self) -> DataFrame:
         """The distinct rows (`output_key`, `OUTPUT`, `READ`) of open candidates, one for each dataset that they read.
 
         `READ` is null for a candidate that reads no dataset.
@@ -124,12 +124,16 @@ class Layers:
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
         """Return the columns of each dataset, from the newest generation of the dataset that has a schema."""
-        names = {found.plain for name in datasets for found in (name, *self.naming.generations.meanings(name))}
+        names = {
+            found.without_generation
+            for name in datasets
+            for found in (name, *self.naming.generations.all_generations(name))
+        }
         wanted = self.spark.createDataFrame(
             sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
         )
         rows = sorted_rows(self.candidates.limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
-        now = SnapshotOfRows(self.rules, self.naming, (tuple(row) for row in rows.collect()))
+        now = RowSnapshot(self.rules, self.naming, (tuple(row) for row in rows.collect()))
         return {name: now.shown_columns(name) for name in datasets}
 
     def _frame(self, layer: str, table: Table) -> DataFrame:
@@ -144,10 +148,12 @@ def open_layers(spark: SparkSession, lake: str) -> Layers:
 
     Raises WrongSetting if the lake has no gold.
     """
-    found = current_row(spark, lake, "gold")
+    found = current_generation_row(spark, lake, "gold")
     if found is None:
         raise WrongSetting(
             f"There are no tables of silver and gold in {lake}. Run the notebook Refresh, or `headwater spark refresh`."
         )
     made_from = found.rules_hash.rpartition("/")[2]  # silver may already use other rules
-    return Layers(generation(spark, lake, "silver", made_from), generation(spark, lake, "gold", found.generation))
+    return Layers(
+        generation_folder(spark, lake, "silver", made_from), generation_folder(spark, lake, "gold", found.generation)
+    )

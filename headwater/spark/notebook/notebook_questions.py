@@ -62,7 +62,7 @@ class Questions:
 
     def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that depend on a column or on a whole dataset. how: as in `upstream`."""
-        return self._reach({"dataset": dataset, "column": column, **how}, forward=True)
+        return self._reach_answer({"dataset": dataset, "column": column, **how}, forward=True)
 
     def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column or a whole dataset comes from.
@@ -71,7 +71,7 @@ class Questions:
         The column `masked_on_the_way` of the answer is true if every path of at most `depth` steps has a masking step.
         Raises NotKnown if the dataset or column is unknown; the message contains similar names.
         """
-        return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
+        return self._reach_answer({"dataset": dataset, "column": column, **how}, forward=False)
 
     def surface(
         self, tag: str = "pii", limit: int = MAX_LIMIT, *, dataset: str | None = None, column: str | None = None,
@@ -100,7 +100,7 @@ class Questions:
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
             parse_as(Limit, "limit", limit)
         )
-        return _pandas(
+        return _to_pandas(
             rows.select(*(name for name in MASKING_SURFACE.columns if name in SURFACED and name in found.columns))
         )
 
@@ -119,10 +119,10 @@ class Questions:
     def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
-        found = find_surface(around, self._rules, around.counted_with_earlier(Window()), tag="", source=source)
+        found = find_surface(around, self._rules, around.counted_edges_with_earlier(Window()), tag="", source=source)
         rows = pd.DataFrame(surfaced_rows(around, found), columns=SURFACED, dtype=object)
         rows["exposed_until"] = pd.Series(
-            [None if at is None else _moment(at) for at in rows["exposed_until"]], dtype=object
+            [None if at is None else _spark_time(at) for at in rows["exposed_until"]], dtype=object
         )
         rank = {word: place for place, word in enumerate(_WORST_FIRST)}
         order = sorted(
@@ -148,7 +148,7 @@ class Questions:
         rows = self._rows_of_now(found).orderBy(*_VERDICT_KEY).limit(parse_as(Limit, "limit", limit))
         if "group_keys" in found.columns:
             rows = self._with_recurring(rows).orderBy(*_VERDICT_KEY)
-        return _pandas(
+        return _to_pandas(
             rows.select(*(name for name in UNUSED_COLUMNS.columns if name in _SHOWN_OF and name in rows.columns))
         )
 
@@ -202,18 +202,22 @@ class Questions:
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._with_spellings(_pandas(rows.limit(parse_as(Limit, "limit", limit))))
+        return self._with_spellings(_to_pandas(rows.limit(parse_as(Limit, "limit", limit))))
 
-    def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
+    def _reach_answer(self, given: dict[str, Any], *, forward: bool) -> Reached:
         walk = call_with_notebook_values(read_walk, {"depth": DEPTH, **given})
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(walk.start, forward=forward, bounds=walk.bounds)
         found = reach_answer(
-            around, self._rules.names, counted=around.counted_with_earlier(Window()), forward=forward, **walk._asdict()
+            around,
+            self._rules.names,
+            counted=around.counted_edges_with_earlier(Window()),
+            forward=forward,
+            **walk._asdict(),
         )
         return Reached(
             astuple(found.column),
-            pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
+            pd.DataFrame([_reached_row(item) for item in found.columns], columns=_REACHED),
             pd.DataFrame([row for stop in found.stops for row in _stop_rows(stop)], columns=_STOPS),
             found.truncated,
         )
@@ -240,12 +244,12 @@ _WORST_FIRST = ("exposed", "once_exposed", "unknown", "masked")
 _STOPS = ["namespace", "dataset", "reason", "onward_namespace", "onward_dataset", "jobs", "may_be_connected"]
 
 
-def _moment(time_us: int) -> datetime:
+def _spark_time(time_us: int) -> datetime:
     """Return a time as Spark returns it: UTC, without a zone."""
     return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=time_us)
 
 
-def _flat(item: ReachedColumn) -> tuple[Any, ...]:
+def _reached_row(item: ReachedColumn) -> tuple[Any, ...]:
     via, how = item.via, item.via.transformation
     attributes = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
     step = (via.namespace, via.dataset, via.column, how.type, how.subtype, via.job.namespace, via.job.name)
@@ -268,7 +272,7 @@ def _edges_at(layers: Layers, moment_us: int | None) -> DataFrame:
 
     The column `made` contains one job of each edge and whether this job masks. Jobs that do not mask come first.
     """
-    columns, tables = (layers.gold(table).where(_counted_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
+    columns, tables = (layers.gold(table).where(_counted_condition(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
     null = F.lit(None).cast("string")
     without_columns = {"source_column": null, "target_column": null, "direct": F.lit(True), "masked": F.lit(False)}
     every = columns.unionByName(tables.where("opaque").withColumns(without_columns), allowMissingColumns=True)
@@ -276,14 +280,14 @@ def _edges_at(layers: Layers, moment_us: int | None) -> DataFrame:
     return every.groupBy(*_ENDS, "direct").agg(made)
 
 
-def _counted_at(moment_us: int | None) -> Any:
+def _counted_condition(moment_us: int | None) -> Any:
     if moment_us is None:
         return F.expr(COUNTS)
     at = F.expr(f"timestamp_micros({moment_us})")
     return (F.col("valid_from") <= at) & (F.col("valid_to").isNull() | (F.col("valid_to") > at))
 
 
-def _pandas(rows: DataFrame) -> pd.DataFrame:
+def _to_pandas(rows: DataFrame) -> pd.DataFrame:
     """Return rows as pandas objects. Missing values are None in columns of all types."""
     return pd.DataFrame([tuple(row) for row in rows.collect()], columns=rows.columns, dtype=object)
 
@@ -291,4 +295,4 @@ def _pandas(rows: DataFrame) -> pd.DataFrame:
 def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
     """Return the position of silver and gold: the newest sequence of each partition, and the last batch."""
     columns = ["log", "incarnation", "partition", "sequence", "batch"]
-    return _pandas(open_layers(spark, lake).positions.select(*columns).orderBy(*columns))
+    return _to_pandas(open_layers(spark, lake).positions.select(*columns).orderBy(*columns))

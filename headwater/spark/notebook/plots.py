@@ -30,8 +30,10 @@ def draw_reach(found: Reached, title: str) -> Figure:
     datasets at which lineage stops.
     """
     shown = found.columns.head(COLUMNS)
-    places = _places(found.asked, shown)
-    height = max(2.5, 0.45 * max(len(column) for column in _levels(shown).values()) + 1.5) if len(shown) else 2.5
+    places = _positions(found.asked, shown)
+    height = (
+        max(2.5, 0.45 * max(len(column) for column in _nodes_by_distance(shown).values()) + 1.5) if len(shown) else 2.5
+    )
     figure = Figure(figsize=(3.6 * (1 + max(shown["distance"], default=0)) + 1.5, height))
     axes = figure.add_subplot()
     for row in shown.itertuples():
@@ -57,18 +59,18 @@ def draw_reach(found: Reached, title: str) -> Figure:
 
 def draw_surface(found: pd.DataFrame) -> Figure:
     """Draw how many columns of each dataset are exposed, unknown or masked."""
-    return _bars(found, "exposure", {"exposed": CLEAR, "unknown": UNKNOWN, "masked": MASKED}, "Masking surface")
+    return _draw_bars(found, "exposure", {"exposed": CLEAR, "unknown": UNKNOWN, "masked": MASKED}, "Masking surface")
 
 
 def draw_unused(found: pd.DataFrame) -> Figure:
     """Draw how many columns of each dataset are used, unused or unknown."""
-    return _bars(found, "verdict", {"used": MASKED, "unknown": UNKNOWN, "unused": CLEAR}, "Columns by verdict")
+    return _draw_bars(found, "verdict", {"used": MASKED, "unknown": UNKNOWN, "unused": CLEAR}, "Columns by verdict")
 
 
 def draw_diff(found: pd.DataFrame) -> Figure:
     """Draw how many edges into each dataset were added, removed, or changed in masking."""
     changes = found.rename(columns={"target_namespace": "namespace", "target_dataset": "dataset"})
-    return _bars(changes, "change", {"added": MASKED, "changed": UNKNOWN, "removed": CLEAR}, "Edges that changed")
+    return _draw_bars(changes, "change", {"added": MASKED, "changed": UNKNOWN, "removed": CLEAR}, "Edges that changed")
 
 
 def as_html(figure: Figure) -> str:
@@ -78,7 +80,7 @@ def as_html(figure: Figure) -> str:
     return f'<img src="data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"/>'
 
 
-def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str) -> Figure:
+def _draw_bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str) -> Figure:
     counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(colours, 0))
     for namespace, dataset, kind in found[["namespace", "dataset", word]].itertuples(index=False):
         counts[namespace, dataset][kind] += 1
@@ -90,7 +92,7 @@ def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str
         widths = [counts[name][kind] for name in shown]
         axes.barh(rows, widths, left=left, color=colour, label=kind)
         left = [sum(both) for both in zip(left, widths, strict=True)]
-    axes.set_yticks(rows, [_safe(dataset) for _, dataset in shown])
+    axes.set_yticks(rows, [_escape_name(dataset) for _, dataset in shown])
     axes.invert_yaxis()
     axes.set_xlabel("edges" if word == "change" else "columns")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -99,16 +101,16 @@ def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str
     return figure
 
 
-def _places(asked: _Node, shown: pd.DataFrame) -> dict[_Node, _Point]:
+def _positions(asked: _Node, shown: pd.DataFrame) -> dict[_Node, _Point]:
     """Return the position (x, y) of each column. x is the distance, and y separates columns with the same distance."""
     found: dict[_Node, _Point] = {asked: (0.0, 0.0)}
-    for distance, nodes in _levels(shown).items():
+    for distance, nodes in _nodes_by_distance(shown).items():
         for number, node in enumerate(nodes):
             found.setdefault(node, (float(distance), (len(nodes) - 1) / 2 - number))
     return found
 
 
-def _levels(shown: pd.DataFrame) -> Mapping[int, Sequence[_Node]]:
+def _nodes_by_distance(shown: pd.DataFrame) -> Mapping[int, Sequence[_Node]]:
     levels: dict[int, list[_Node]] = defaultdict(list)
     for row in shown.itertuples():
         levels[row.distance].append(_node(row))
@@ -121,10 +123,10 @@ def _node(row: object) -> _Node:
 
 def _label(node: _Node) -> str:
     table = "/".join(node[1].rstrip("/").split("/")[-2:])
-    return _safe(f"{table}\n{node[2]}" if node[2] else table)
+    return _escape_name(f"{table}\n{node[2]}" if node[2] else table)
 
 
-def _safe(text: str) -> str:
+def _escape_name(text: str) -> str:
     """Escape a name for a plot: `$` would start a formula, and the font lacks some characters."""
     plain = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
     return plain.encode("latin-1", "backslashreplace").decode("latin-1").replace("$", r"\$")
@@ -132,4 +134,4 @@ def _safe(text: str) -> str:
 
 def _title(axes: Axes, title: str, shown: int, total: int, unit: str) -> None:
     count = f"{total} {unit}"
-    axes.set_title(f"{_safe(title)}: {count}" + (f", {shown} drawn" if shown < total else ""), fontsize=9)
+    axes.set_title(f"{_escape_name(title)}: {count}" + (f", {shown} drawn" if shown < total else ""), fontsize=9)

@@ -11,7 +11,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.jobs import job_key
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
-from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, RowSnapshot
 from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import OUTPUT, READ, Layers
@@ -20,7 +20,7 @@ from headwater.tables import DATASETS
 _PLACE = "namespace string, name string"
 
 
-class SnapshotAround(SnapshotOfRows):
+class SnapshotAround(RowSnapshot):
     """The part of the graph around a dataset. It contains the names of all datasets, but only the fetched edges."""
 
     def __init__(self, layers: Layers, rules: UserRules):
@@ -39,29 +39,29 @@ class SnapshotAround(SnapshotOfRows):
         """
         dataset = find_dataset(self, self._rules.names, asked)
         near, far = (READ, OUTPUT) if forward else (OUTPUT, READ)
-        reached = frontier = self._generations([dataset])
-        keys = self._steps(frontier, far, near)[0]
+        reached = frontier = self._with_generation_names([dataset])
+        keys = self._follow_one_step(frontier, far, near)[0]
         for _ in range(bounds.depth + 1):
-            found, onward = self._steps(frontier, near, far)
+            found, onward = self._follow_one_step(frontier, near, far)
             keys |= found
-            frontier = self._generations(onward) - reached
+            frontier = self._with_generation_names(onward) - reached
             reached |= frontier
             if not frontier:
                 break
         keys |= self._keys_of_source_jobs()
         if writers:
-            keys |= self._steps(reached, OUTPUT, READ)[0]
+            keys |= self._follow_one_step(reached, OUTPUT, READ)[0]
         rows = self._read(keys, reached)
         self.add_rows(rows)
-        self.add_rows(self._other_ends(rows, keys, forward=forward))
+        self.add_rows(self._rows_of_same_applications(rows, keys, forward=forward))
 
     def _keys_of_source_jobs(self) -> set[str]:
         """Return the keys of outputs whose lineage names jobs as sources, and of the outputs of these jobs."""
         source_jobs = self._layers.source_jobs
-        jobs = {job_key(self._rules.names.job(job), None) for named in source_jobs.values() for job in named}
+        jobs = {job_key(self._rules.names.canonical_job(job), None) for named in source_jobs.values() for job in named}
         return source_jobs.keys() | self._layers.outputs_of_jobs(jobs) if jobs else set()
 
-    def knows(self, dataset: Name) -> bool:
+    def has_lineage_or_schema(self, dataset: Name) -> bool:
         """Return whether a dataset has a known schema or edge."""
         return dataset in self._layers.datasets
 
@@ -69,21 +69,23 @@ class SnapshotAround(SnapshotOfRows):
         """Return all datasets with a known schema or edge."""
         return self._layers.datasets
 
-    def _generations(self, names: Iterable[Name]) -> set[Name]:
+    def _with_generation_names(self, names: Iterable[Name]) -> set[Name]:
         """Return the given names, and the current names of the generations of these datasets."""
-        meanings = self._layers.naming.generations.meanings
-        return {found for name in names for found in (name, *(each.plain for each in meanings(name)))}
+        meanings = self._layers.naming.generations.all_generations
+        return {found for name in names for found in (name, *(each.without_generation for each in meanings(name)))}
 
-    def _steps(self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]) -> tuple[set[str], set[Name]]:
+    def _follow_one_step(
+        self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]
+    ) -> tuple[set[str], set[Name]]:
         """Follow lineage for one step. Return the output keys of the step, and the datasets at its other end.
 
-        names: the datasets to start from. near, far: the columns of `Layers.feeds` with the start and the end.
+        names: the datasets to start from. near, far: the columns of `Layers.datasets_read` with the start and the end.
         """
         frontier = F.broadcast(self._frame(names)).toDF(*near)
-        rows = self._layers.feeds.join(frontier, list(near)).select("output_key", *far).distinct().collect()
+        rows = self._layers.datasets_read.join(frontier, list(near)).select("output_key", *far).distinct().collect()
         return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
 
-    def _other_ends(self, rows: Sequence[Row], keys: Set[str], *, forward: bool) -> Sequence[Row]:
+    def _rows_of_same_applications(self, rows: Sequence[Row], keys: Set[str], *, forward: bool) -> Sequence[Row]:
         """Fetch candidates of other runs in the same applications as incomplete candidates in `rows`.
 
         Forward, an incomplete candidate reads datasets but reports no output, so this method fetches candidates that

@@ -13,7 +13,7 @@ from headwater.common.errors import Retry, WrongSetting
 from headwater.events.times import iso_time
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.offline.file_transport_events import ApplicationEvents, transport_files
-from headwater.spark.offline.pipeline_stamp import PipelineIds, known_ids, stamp_event
+from headwater.spark.offline.pipeline_stamp import PipelineIds, ids_with_defaults, stamp_event
 from headwater.spark.offline.session_listener import ApplicationRun, SessionListener
 
 _PIECE = 1 << 20
@@ -57,21 +57,21 @@ def harness(
     cannot write to the folder.
     """
     listener = SessionListener(spark)
-    ids = known_ids(
+    ids = ids_with_defaults(
         spark, pipeline=pipeline, pipeline_run=pipeline_run, activity=activity, workspace=workspace, notebook=notebook
     )
-    listener.settle()
+    listener.wait_until_processed()
     context = spark.sparkContext
     began_ms = int(context.startTime)
     files = transport_files(dict(context.getConf().getAll()), began_ms / 1000)
     events = ApplicationEvents(listener.application().run)
     stored = _NotebookFile(events, _ClosingLines(context, listener.application(), ids, began_ms))
     try:
-        new = StoragePlace(spark, folder).create_named_last(stored.pieces(events.lines_of(files)), stored.name)
+        new = StoragePlace(spark, folder).create_named_last(stored.pieces(events.lines_of(files)), stored.stored_name)
     except (OSError, Py4JJavaError) as error:
         raise Retry(f"Cannot store the events in {folder}: {str(error)[:300]} Call this function again.") from error
     return HarnessResult(
-        file=stored.name(),
+        file=stored.stored_name(),
         new=new,
         events=events.count,
         lost=events.lost,
@@ -116,7 +116,7 @@ class _NotebookFile:
     def pieces(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the content in pieces of about 1 MiB. Raises WrongSetting if the session has no events."""
         piece = bytearray()
-        for line in self._all(lines):
+        for line in self._all_lines(lines):
             self._digest.update(line)
             piece += line
             if len(piece) >= _PIECE:
@@ -124,7 +124,7 @@ class _NotebookFile:
                 piece.clear()
         yield bytes(piece)
 
-    def name(self) -> str:
+    def stored_name(self) -> str:
         """Return the file's name, which contains a digest of the content. Call it after `pieces` is exhausted."""
         newest_ms = self._events.newest_us // 1000
         day = (iso_time(self._events.newest_us) or "")[:10]
@@ -132,7 +132,7 @@ class _NotebookFile:
             f"dt={day}/{newest_ms:013d}-{UUID(bytes=self._digest.digest()[:16])}-{self._events.count + 1}events.ndjson"
         )
 
-    def _all(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+    def _all_lines(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         yield from lines
         if not self._events.count:
             raise WrongSetting(

@@ -55,7 +55,7 @@ class PipelineIds:
             **{name: value for name, value in named_ids.items() if value},
         }
 
-    def run_below(self, application: ApplicationRun) -> ApplicationRun:
+    def run_for_ids(self, application: ApplicationRun) -> ApplicationRun:
         """Return the run that gets the ids: the notebook's run if `notebook` is set, else the application's run."""
         if not self.notebook:
             return application
@@ -63,7 +63,7 @@ class PipelineIds:
         return ApplicationRun(str(run), application.namespace, f"{application.job}.{self.notebook}")
 
 
-def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
+def ids_with_defaults(spark: SparkSession, **given: str | None) -> PipelineIds:
     """Return the given ids. The defaults of workspace and activity are properties that Fabric sets in the session.
 
     given: ids by field of `PipelineIds`. Raises WrongSetting if no id is known.
@@ -83,7 +83,7 @@ def stamp_event(
     application: ApplicationRun, ids: PipelineIds, event_type: Literal["OTHER", "COMPLETE"], event_time: str
 ) -> dict[str, Any]:
     """Return the RunEvent that contains the ids. If `notebook` is set, its run is a child of the application's run."""
-    stamped = ids.run_below(application)
+    stamped = ids.run_for_ids(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:
         job = {"namespace": application.namespace, "name": application.job}
@@ -125,11 +125,11 @@ def stamp(
     rejects the event.
     """
     listener = SessionListener(spark)
-    ids = known_ids(
+    ids = ids_with_defaults(
         spark, pipeline=pipeline, pipeline_run=pipeline_run, activity=activity, workspace=workspace, notebook=notebook
     )
     application = listener.application()
-    stamped = ids.run_below(application).run
+    stamped = ids.run_for_ids(application).run
     if ids.notebook:  # its event is COMPLETE, because a run without an end would count as lost
         spark.sparkContext.setLocalProperty(STAMP, stamped)
         spark.sparkContext.setLocalProperty(_DESCRIPTION, f"{ids.notebook} {stamped}")

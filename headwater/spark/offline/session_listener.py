@@ -41,7 +41,8 @@ class SessionListener:
             )
         except (AttributeError, NotImplementedError, Py4JError) as error:
             raise WrongSetting(
-                f"Python cannot access the JVM of this session: {_reason(error)} Spark Connect and the shared access "
+                f"Python cannot access the JVM of this session: {_failure_reason(error)} "
+                "Spark Connect and the shared access "
                 "mode of Databricks do not allow it. Use a classic session, on Databricks a dedicated cluster."
             ) from error
         if self._listener is None:
@@ -50,16 +51,16 @@ class SessionListener:
                 "or the cluster. A cell cannot set it, because the session has already started."
             )
 
-    def settle(self) -> None:
+    def wait_until_processed(self) -> None:
         """Wait until the listener has processed all earlier Spark events. Raises Retry after a minute."""
         try:
             self._bus.waitUntilEmpty(_SETTLED_MS)
         except Py4JJavaError as error:
-            raise Retry(f"The listener is behind: {_reason(error)} Call this function again.") from error
+            raise Retry(f"The listener is behind: {_failure_reason(error)} Call this function again.") from error
 
     def application(self) -> ApplicationRun:
         """Return the application's run. Raises WrongSetting if the listener is disabled or has an unknown structure."""
-        emitter = self._emitter()
+        emitter = self._java_emitter()
         return ApplicationRun(
             str(emitter.getApplicationRunId().toString()),
             str(emitter.getJobNamespace()),
@@ -70,33 +71,35 @@ class SessionListener:
         """Send a RunEvent through the listener's transport. Raises Retry if the transport rejects the event."""
         try:
             client = self._jvm.io.openlineage.client.OpenLineageClientUtils
-            self._emitter().getClient().emit(client.runEventFromJson(msgspec.json.encode(event).decode()))
+            self._java_emitter().getClient().emit(client.runEventFromJson(msgspec.json.encode(event).decode()))
         except Py4JJavaError as error:
-            raise Retry(f"The transport rejected the event: {_reason(error)} Call this function again.") from error
+            raise Retry(
+                f"The transport rejected the event: {_failure_reason(error)} Call this function again."
+            ) from error
 
-    def _emitter(self) -> Any:
-        factory = self._private(self._listener, "contextFactory")
+    def _java_emitter(self) -> Any:
+        factory = self._private_member(self._listener, "contextFactory")
         if factory is None:
-            self.settle()  # the listener creates it when it processes the start of the application
-            factory = self._private(self._listener, "contextFactory")
+            self.wait_until_processed()  # the listener creates it when it processes the start of the application
+            factory = self._private_member(self._listener, "contextFactory")
         if factory is None:
             raise WrongSetting(
                 "The listener of this session is disabled. Check the setting spark.openlineage.disabled."
             )
-        return self._private(factory, "openLineageEventEmitter")
+        return self._private_member(factory, "openLineageEventEmitter")
 
-    def _private(self, owner: Any, name: str) -> Any:
+    def _private_member(self, owner: Any, name: str) -> Any:
         try:
             field = owner.getClass().getDeclaredField(name)
             field.setAccessible(True)
             return field.get(owner)
         except Py4JJavaError as error:
             raise WrongSetting(
-                f"This version of the listener is not supported: {_reason(error)} Use 1.27.0 or 1.53.0."
+                f"This version of the listener is not supported: {_failure_reason(error)} Use 1.27.0 or 1.53.0."
             ) from error
 
 
-def _reason(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     java = getattr(error, "java_exception", None)
     text = str(java.toString() if java is not None else error)
     return f"{' '.join(text.split())[:300].rstrip('.')}."

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 def replay(arguments: Sequence[str]) -> dict[str, Any]:
     """Send stored events of a time range to a target again, with the current Spark session, and return the counts."""
-    given = _parser().parse_args(arguments)
+    given = _argument_parser().parse_args(arguments)
     span = ReplaySpan.between(
         (parse_as(p.Since, "since", given.since), parse_as(p.Since, "until", given.until)),
         (
@@ -38,12 +38,12 @@ def replay(arguments: Sequence[str]) -> dict[str, Any]:
         ),
         namespaces=given.namespace, jobs=given.job, runs=given.run,
     )  # fmt: skip
-    sink = span.replay_sink(_options(given), given.rate)
+    sink = span.replay_sink(_target_options(given), given.rate)
     found = SparkReplay(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), sink, span, given.streams)
     return found.preview() if given.dry_run else found.run(given.batch_events)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headwater-spark replay", description=replay.__doc__)
     parser.add_argument("lake", help="folder or URI that contains `bronze`")
     parser.add_argument("--to", required=True, help="name of a sink in --sinks, or address of an OpenLineage API")
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _options(given: argparse.Namespace) -> Options:
+def _target_options(given: argparse.Namespace) -> Options:
     if "://" in given.to:
         named = {"env": given.key_env, "vault": given.key_vault}
         key = {place: name for place, name in named.items() if name}

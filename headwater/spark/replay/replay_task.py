@@ -79,7 +79,7 @@ class ReplayTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Deliver the rows of a partition in order and yield one row of `COUNTS_SCHEMA`."""
         counts, secrets = ReplayCounts(), Secrets(entra_token_source(None))
-        chunks = _chunks(_wanted(batches, counts))
+        chunks = _split_into_chunks(_selected_events(batches, counts))
         with closing(open_sink(self.sink, secrets.reveal)) as target:
             (_dry_run if self.dry_run else self._send)(target, chunks, counts, secrets.mask)
         yield pa.RecordBatch.from_pylist([vars(counts)], _COUNTS_ARROW_SCHEMA)
@@ -92,12 +92,12 @@ class ReplayTask:
             delivery.add(convert_guarded(target.convert, events, event_position, mask_secrets))
             while not (delivery.is_done or delivery.needs_probe):
                 time.sleep(delivery.attempt_delivery())
-            _count(delivery, counts, mask_secrets)
-        _finish(delivery)
-        _count(delivery, counts, mask_secrets)
+            _count_outcomes(delivery, counts, mask_secrets)
+        _finish_delivery(delivery)
+        _count_outcomes(delivery, counts, mask_secrets)
 
 
-def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) -> None:
+def _count_outcomes(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) -> None:
     reasons = [
         f"{each.payload.event.head.event_id}: {escape_control_characters(mask_secrets(each.reason))}"
         for each in delivery.refused[:SHOWN]
@@ -106,7 +106,7 @@ def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) 
     delivery.refused.clear()
 
 
-def _finish(delivery: Delivery) -> None:
+def _finish_delivery(delivery: Delivery) -> None:
     """Deliver the remaining events. To check whether the target works, send the event again that it accepted last."""
     while not delivery.is_done:
         wait_s = delivery.attempt_delivery()
@@ -124,7 +124,7 @@ def _dry_run(
         counts.add(ReplayCounts(len(sent), len(payloads) - len(sent), 0, sum(len(each.body) for each in sent)))
 
 
-def _wanted(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator[SinkEvent]:
+def _selected_events(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator[SinkEvent]:
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ROWS)
         for log, epoch, partition, selected_us, *head, body in zip(*columns, strict=True):
@@ -135,7 +135,7 @@ def _wanted(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator
                 yield SinkEvent(Source(log, epoch, partition), StoredHead(*head), body.encode())
 
 
-def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
+def _split_into_chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
     """Split events into chunks with the same maximum size as in the sinks service, which limits memory."""
     some: list[SinkEvent] = []
     size = 0

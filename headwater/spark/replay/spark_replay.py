@@ -20,9 +20,9 @@ from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso_time
 from headwater.sinks.control.replay_span import ReplaySpan
 from headwater.sinks.interface.options import EventFilter, Sink
-from headwater.spark.delta.spark_delta import TableFolder, job_description, settings
+from headwater.spark.delta.spark_delta import TableFolder, job_description, spark_settings
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.layer_positions import up_to
+from headwater.spark.layer_positions import events_up_to
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.replay.replay_task import COUNTS_SCHEMA, PLACE, ROWS, ReplayCounts, ReplayTask
 from headwater.tables import BRONZE, EVENTS
@@ -138,11 +138,11 @@ class SparkReplay:
             raise WrongSetting(f"{bronze.root} has no table `events`. Pass the folder or URI that contains `bronze`.")
         events = bronze.read(EVENTS)
         counts = ReplayCounts()
-        with settings(self._spark, _SMALL), job_description(self._spark, "replay"):
-            at = saved or ReplayPosition(_heads(events))
-            chosen = self._chosen(events, at)
+        with spark_settings(self._spark, _SMALL), job_description(self._spark, "replay"):
+            at = saved or ReplayPosition(_newest_sequences(events))
+            chosen = self._events_in_range(events, at)
             while ends := _end_of_batch(chosen, at.after, batch_events):
-                counts.add(self._deliver_batch(_between(chosen, at.after, ends), dry_run=dry_run))
+                counts.add(self._deliver_batch(_events_between(chosen, at.after, ends), dry_run=dry_run))
                 at = ReplayPosition(at.heads, ends)
                 if not dry_run:
                     reach_failpoint("spark.replayed")
@@ -150,11 +150,11 @@ class SparkReplay:
                 log.info("Replay: %d sent, %d refused, %d left out.", counts.sent, counts.refused, counts.left_out)
         return counts
 
-    def _chosen(self, events: DataFrame, at: ReplayPosition) -> DataFrame:
+    def _events_in_range(self, events: DataFrame, at: ReplayPosition) -> DataFrame:
         """Return the events in the time range up to the heads, with columns for `OrderKey` and `selected_us`."""
         heads = {(log, epoch, partition): sequence for log, epoch, partition, sequence in at.heads}
         ordered = (
-            up_to(events, heads)
+            events_up_to(events, heads)
             .withColumn("event_us", F.unix_micros(F.coalesce("event_time", "received_at")))
             .withColumn("received_us", F.unix_micros("received_at"))
         )
@@ -170,7 +170,7 @@ class SparkReplay:
         rate = self._sink.options.rate
         task = ReplayTask(self._sink, rate / self._streams if rate else None, dry_run)
         run_or_job = F.coalesce("run_id", F.concat_ws("\0", "job_namespace", "job_name"))
-        rows = _rows(batch, self._sink.options.only).repartition(self._streams, run_or_job)
+        rows = _rows_with_bodies(batch, self._sink.options.only).repartition(self._streams, run_or_job)
         counts = ReplayCounts()
         try:
             found = rows.sortWithinPartitions(*_ORDER).mapInArrow(task, COUNTS_SCHEMA).collect()
@@ -200,7 +200,7 @@ class SparkReplay:
             self._positions.remove(name)
 
 
-def _heads(events: DataFrame) -> list[tuple[str, str, str, int]]:
+def _newest_sequences(events: DataFrame) -> list[tuple[str, str, str, int]]:
     """Return (log, epoch, partition, newest sequence number) of each partition in `events`."""
     found = events.groupBy(*PLACE).agg(F.max("sequence").alias("head")).collect()
     return [(row.log, row.incarnation, row.partition, row.head) for row in found]
@@ -212,26 +212,26 @@ def _end_of_batch(chosen: DataFrame, after: OrderKey | None, limit: int) -> Orde
     after: the key after which the batch begins, or None to begin with the first event.
     """
     keys = chosen.select(F.struct(*_ORDER).alias("key"))
-    remaining = keys.where(F.col("key") > _literal(after)) if after else keys
+    remaining = keys.where(F.col("key") > _key_literal(after)) if after else keys
     if limit < _ALL:
         remaining = remaining.orderBy("key").limit(limit)
     (row,) = remaining.agg(F.max("key").alias("last")).collect()
     return OrderKey(*row.last) if row.last else None
 
 
-def _between(chosen: DataFrame, after: OrderKey | None, ends: OrderKey) -> DataFrame:
+def _events_between(chosen: DataFrame, after: OrderKey | None, ends: OrderKey) -> DataFrame:
     key = F.struct(*_ORDER)
-    upto = chosen.where((F.col("event_us") <= ends.event_us) & (key <= _literal(ends)))
-    return upto.where((F.col("event_us") >= after.event_us) & (key > _literal(after))) if after else upto
+    upto = chosen.where((F.col("event_us") <= ends.event_us) & (key <= _key_literal(ends)))
+    return upto.where((F.col("event_us") >= after.event_us) & (key > _key_literal(after))) if after else upto
 
 
-def _literal(key: OrderKey) -> Column:
+def _key_literal(key: OrderKey) -> Column:
     """Return a key as a struct, which Spark compares field by field."""
     typed = ((name, value, "long" if isinstance(value, int) else "string") for name, value in key._asdict().items())
     return F.struct(*(F.lit(value).cast(kind).alias(name) for name, value, kind in typed))
 
 
-def _rows(events: DataFrame, only: EventFilter) -> DataFrame:
+def _rows_with_bodies(events: DataFrame, only: EventFilter) -> DataFrame:
     """Return the columns `ROWS` and `event_us`. A UDF removes the bodies of events that the sink's filter excludes.
 
     Spark applies the UDF before it shuffles the rows.

@@ -23,10 +23,10 @@ from headwater.lineage.runs.run_facts import NameForms, RunFacts, names_with_par
 from headwater.lineage.runs.write_properties import RUN_FACET_WORDS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.silver.content_texts import TextContents, refs_of
-from headwater.spark.silver.dataset_changes import outputs_of, reports_change
-from headwater.spark.silver.event_shapes import Shapes
-from headwater.spark.silver.texts import facts_text, text_of
+from headwater.spark.silver.content_texts import TextContents, references_of_facts
+from headwater.spark.silver.dataset_changes import output_names, reports_change
+from headwater.spark.silver.event_shapes import EventShapes
+from headwater.spark.silver.texts import facts_text, json_text
 from headwater.tables import ListOf, StructOf, Table
 
 SHAPE_COLUMNS = ("event_id", "received_us", *SENT.values())
@@ -78,7 +78,7 @@ PARSED = Table(
 """
 
 
-def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRules) -> DataFrame:
+def parse_events(bronze: TableFolder, events: DataFrame, shapes: EventShapes, names: NameRules) -> DataFrame:
     """Return a row of `PARSED` for each event."""
     known_shapes = shapes.rows.select("shape")
     known = events.join(known_shapes, "shape", "left_semi") if shapes.has_events_without_shape else events
@@ -151,13 +151,13 @@ class _SharedCells:
     """The cells of `PARSED` that events share if they have the same shape, kind and forms of names."""
 
     def __init__(self, fact: RunFacts):
-        self._contents = refs_of(fact)
+        self._contents = references_of_facts(fact)
         self._links = [each for use in (*fact.inputs, *fact.outputs) for each in symlink_bindings(use)]
-        self._changes = reports_change(fact), text_of(sorted(outputs_of([fact])))
+        self._changes = reports_change(fact), json_text(sorted(output_names([fact])))
         partitioned_names = sorted(names_with_part_mentions([fact]))
-        self._partitioned_names = text_of(partitioned_names) if partitioned_names else None
+        self._partitioned_names = json_text(partitioned_names) if partitioned_names else None
         proofs = list(parse_proof_signs(fact.content.write_signs))
-        self._proofs = text_of(proofs) if proofs else None
+        self._proofs = json_text(proofs) if proofs else None
 
     def row(self, fact: RunFacts, shape: str | None, *, in_body: bool) -> Row:
         names = ((*alias.parts, *location.parts, fact.time_us) for alias, location in self._links)

@@ -8,7 +8,7 @@ from headwater.lineage.edges.candidates import Candidate, JobOutput
 from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.edges.write_kinds import ADDS_ROWS, WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED
 from headwater.lineage.names.dataset_name import Name
-from headwater.spark.silver.texts import key_of, text_of
+from headwater.spark.silver.texts import digest_of_texts, json_text
 from headwater.tables import EDGE_SETS, StructOf, columns_without
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class CandidateRow(Struct):
     application: the run key of the parent run.
     asks: which related runs may explain opaque inputs (BELOW or BESIDE); null if none can.
     kin: the datasets that these related runs report, as JSON.
-    names: the datasets and jobs in the lineage, as `names_text` returns them.
+    names: the datasets and jobs in the lineage, as `names_json` returns them.
     """
 
     group_key: str
@@ -84,22 +84,23 @@ class CandidateRow(Struct):
         )  # fmt: skip
 
 
-def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
+def candidate_row(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
     """Convert a candidate to a row. application: the run key of the parent run."""
     layer, job, output = job_output
     namespace, name, generation = output or (None, None, None)
     return CandidateRow(
-        key_of(layer, *job.parts, *(output or (None,))),
-        key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # the same for all generations
+        digest_of_texts(layer, *job.parts, *(output or (None,))),
+        # The key is the same for all generations.
+        digest_of_texts(*output.parts) if output else digest_of_texts(layer, *job.parts, None),
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
         "inferred" if candidate.lineage.is_inferred else layer, candidate.rows_confirmed,
         candidate.write_kind > ADDS_ROWS, candidate.write_kind == WHOLE_UNLESS_PARTITIONED, candidate.period_us,
-        _explainers(candidate.lineage), None, names_text(candidate.lineage), text_of(candidate.lineage),
+        _explaining_runs(candidate.lineage), None, names_json(candidate.lineage), json_text(candidate.lineage),
     )  # fmt: skip
 
 
-def _explainers(lineage: OutputLineage) -> str | None:
+def _explaining_runs(lineage: OutputLineage) -> str | None:
     """Return which runs may explain opaque inputs (rule 4.7).
 
     BELOW means runs below this run, and BESIDE means other runs in the same execution. None means no runs.
@@ -109,7 +110,7 @@ def _explainers(lineage: OutputLineage) -> str | None:
     return BESIDE if lineage.output is None else None
 
 
-def names_text(lineage: OutputLineage) -> str:
+def names_json(lineage: OutputLineage) -> str:
     """Return the datasets and jobs in lineage as a JSON list of [namespace, name] or [namespace, name, kind].
 
     Kinds are WRITTEN, SETTLES and JOB. The names of datasets contain no generation. A join by these names finds the
@@ -121,4 +122,6 @@ def names_text(lineage: OutputLineage) -> str:
     ]
     jobs = (*lineage.source_jobs, *(job for feed in lineage.job_feeds for job in (feed.job, *feed.source_jobs)))
     sources = dict.fromkeys(name.parts for name in lineage.named_datasets)
-    return text_of([*written, *sources, *dict.fromkeys(settling), *((*job.parts, JOB) for job in dict.fromkeys(jobs))])
+    return json_text(
+        [*written, *sources, *dict.fromkeys(settling), *((*job.parts, JOB) for job in dict.fromkeys(jobs))]
+    )

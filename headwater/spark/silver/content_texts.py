@@ -24,7 +24,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import TableFolder, scanned_bytes
-from headwater.spark.silver.texts import CachedDecoder, text_of
+from headwater.spark.silver.texts import CachedDecoder, json_text
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, VALUES, Table
 
 SCHEMA, LINEAGE, SQL = "s", "l", "q"
@@ -42,15 +42,17 @@ _read_sql = msgspec.json.Decoder(SentSql)
 _EMPTY = "[]"
 
 
-def refs_of(fact: RunFacts) -> str:
+def references_of_facts(fact: RunFacts) -> str:
     """Return the references to the contents of an event's facets, sorted and separated by spaces."""
     schemas = {one.schema for one in (*fact.inputs, *fact.outputs) if one.schema}
     sql = {fact.content.sql} - {None, DELETED}
-    lineage = [LINEAGE + each for each in lineage_of(fact)]
-    return joined_refs([*(SCHEMA + each for each in schemas - {DELETED}), *lineage, *(f"{SQL}{each}" for each in sql)])
+    lineage = [LINEAGE + each for each in lineage_hashes(fact)]
+    return join_references(
+        [*(SCHEMA + each for each in schemas - {DELETED}), *lineage, *(f"{SQL}{each}" for each in sql)]
+    )
 
 
-def lineage_of(fact: RunFacts) -> set[str]:
+def lineage_hashes(fact: RunFacts) -> set[str]:
     """Return the hashes of the lineage facets in an event."""
     lineage = {found for _, found in fact.content.declared_facets}
     lineage.update(
@@ -59,12 +61,12 @@ def lineage_of(fact: RunFacts) -> set[str]:
     return lineage - {DELETED}
 
 
-def joined_refs(refs: Iterable[str]) -> str:
+def join_references(refs: Iterable[str]) -> str:
     """Join references to one text, sorted and separated by spaces."""
     return " ".join(sorted(refs))
 
 
-def refs_in(rows: DataFrame, *more: str) -> DataFrame:
+def distinct_references(rows: DataFrame, *more: str) -> DataFrame:
     """Return the distinct references (`ref`) in the column `contents`, with the columns in `more`."""
     found = rows.select(*more, F.explode(F.split("contents", " ")).alias("ref"))
     return found.where("ref <> ''").distinct()
@@ -77,9 +79,9 @@ def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) 
     because an older release wrote bronze.
     """
     if not bronze.exists(table):
-        return bronze.rows(table, [])
+        return bronze.frame_of_rows(table, [])
     rows = bronze.scan(table).select(*table.columns)
-    return bronze.matching(rows, wanted, [key], size=scanned_bytes(rows))
+    return bronze.rows_with_keys(rows, wanted, [key], size=scanned_bytes(rows))
 
 
 def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataFrame:
@@ -88,16 +90,16 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
     names: the rules for names in lineage facets.
     """
     read: Mapping[str, tuple[Table, Callable[[Sequence[Row]], tuple[str, bool]]]] = {
-        SCHEMA: (SCHEMAS, _schema),
-        LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
-        SQL: (VALUES, _sql),
+        SCHEMA: (SCHEMAS, _schema_text),
+        LINEAGE: (COLUMN_LINEAGE, partial(_lineage_text, names.canonical)),
+        SQL: (VALUES, _sql_text),
     }
     found = refs.withColumns({"value": F.lit(None).cast("string"), "twins": F.lit(False)}).limit(0)
     for kind, (table, step) in read.items():
         key = next(iter(table.columns))
         wanted = refs.where(F.col("ref").startswith(kind)).select(F.substring("ref", 2, 99).alias(key))
         rows = rows_by_key(bronze, table, wanted, key)
-        texts = map_groups(rows, key, partial(_content, kind, step), CONTENT, small=bronze.small)
+        texts = map_groups(rows, key, partial(_content_row, kind, step), CONTENT, small=bronze.small)
         found = found.unionByName(texts)
     return refs.join(bronze.coalesce_if_small(found), "ref", "left")
 
@@ -146,7 +148,7 @@ def ambiguous_keys(columns: str) -> frozenset[str]:
     return find_exact_names(read_columns(columns))
 
 
-def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
+def _content_row(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
     """Convert the rows with one hash to a row of `CONTENT`. Bronze may contain each of these rows several times.
 
     kind: prefix of the reference. step: converts the rows to the values of `value` and `twins`.
@@ -155,14 +157,14 @@ def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows:
     yield kind + rows[0][0], *step([once[ordinal] for ordinal in sorted(once)])
 
 
-def _schema(rows: Sequence[Row]) -> tuple[str, bool]:
-    text = text_of(schema_paths(rows))
+def _schema_text(rows: Sequence[Row]) -> tuple[str, bool]:
+    text = json_text(schema_paths(rows))
     return text, bool(ambiguous_keys(text))
 
 
-def _sql(rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(parse_sql_facet(rows[0][1].encode())), False
+def _sql_text(rows: Sequence[Row]) -> tuple[str, bool]:
+    return json_text(parse_sql_facet(rows[0][1].encode())), False
 
 
-def _lineage(canonical: CanonicalizeName, rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(read_sent_edges(rows, canonical)), False
+def _lineage_text(canonical: CanonicalizeName, rows: Sequence[Row]) -> tuple[str, bool]:
+    return json_text(read_sent_edges(rows, canonical)), False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.merged_run import sent_changes, sent_writes
+from headwater.lineage.runs.merged_run import changes_as_sent, writes_as_sent
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.texts import read_facts
@@ -24,15 +24,15 @@ def name_changes(rows: Sequence[Row]) -> Iterator[Row]:
     """
     facts = list({fact.event_id: fact for row in rows for fact in read_facts(row[1])}.values())
     run_key = facts[0].run_key
-    changes = sent_changes(facts)
+    changes = changes_as_sent(facts)
     for place, (time_us, old, new) in enumerate(changes):
         yield (DROP if new is None else RENAME, *old.parts, *_name_cells(new), time_us, run_key, place)
-    writes = set(sent_writes(facts))
+    writes = set(writes_as_sent(facts))
     for time_us, name in sorted(writes):
         yield (WRITE, *name.parts, *_name_cells(None), time_us, run_key, None)
     if not changes and any(reports_change(fact) for fact in facts):
         yield (PENDING, *_name_cells(None), *_name_cells(None), 0, run_key, 0)
-    for name in sorted(outputs_of(facts)) if not writes else ():
+    for name in sorted(output_names(facts)) if not writes else ():
         yield (PENDING, *name.parts, *_name_cells(None), 0, run_key, None)
 
 
@@ -41,7 +41,7 @@ def reports_change(fact: RunFacts) -> bool:
     return any(each.lifecycle in ("DROP", "RENAME") for each in fact.outputs)
 
 
-def outputs_of(facts: Iterable[RunFacts]) -> set[Name]:
+def output_names(facts: Iterable[RunFacts]) -> set[Name]:
     """Return the names of the outputs of runs, and of the targets in their `lineage` facets."""
     runs = [fact for fact in facts if fact.kind == "RUN"]
     return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.declared_targets)}

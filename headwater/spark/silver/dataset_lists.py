@@ -12,10 +12,10 @@ from headwater.lineage.edges.schema_columns import (
 )
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.spark.silver.content_texts import ambiguous_keys, read_columns
-from headwater.spark.silver.texts import text_of
+from headwater.spark.silver.texts import json_text
 
 
-class DatasetLists:
+class JoinedColumnLists:
     """The lists of columns that together make up the columns of a dataset.
 
     by_parts: some event mentions a part of the dataset. known: the mentions of lists.
@@ -34,18 +34,18 @@ class DatasetLists:
         self.texts[mention.schema] = text
 
     @property
-    def schema(self) -> str | None:
+    def schema_hash(self) -> str | None:
         """The hash of the joined lists, or None if there are no lists."""
         schemas = self.known.schema_hashes
         return join_schema_hashes(schemas, self._paths) if schemas else None
 
     @property
-    def columns(self) -> str | None:
+    def columns_json(self) -> str | None:
         """The columns of the joined lists as JSON, or None if there are no lists."""
-        schema = self.schema
+        schema = self.schema_hash
         if schema is None or not is_joined_hash(schema):
             return self.texts[schema] if schema else None
-        return text_of(join_column_lists([self._paths(each) for each in split_schema_hash(schema)]))
+        return json_text(join_column_lists([self._paths(each) for each in split_schema_hash(schema)]))
 
     def compare(self, schema: str) -> tuple[bool, bool]:
         """Compare a list with the joined lists. schema: the hash of the list.
@@ -53,7 +53,7 @@ class DatasetLists:
         Returns whether the list adds a column, and whether its columns differ from the columns of the joined lists. If
         the list is unknown, both values are True.
         """
-        columns = self.columns
+        columns = self.columns_json
         if columns is None or schema not in self.texts:
             return True, True
         listed, known = (

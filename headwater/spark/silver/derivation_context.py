@@ -10,12 +10,12 @@ from headwater.lineage.edges.schema_columns import Path, column_key, join_schema
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, column_lists_at, schema_mentions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.rules.tags import datasets_with_tags, tags_facets
+from headwater.lineage.rules.tags import datasets_of_tags_facet, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.run_facts import names_with_part_mentions
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
-from headwater.spark.silver.texts import read_facts, text_of
+from headwater.spark.silver.texts import json_text, read_facts
 from headwater.tables import LATEST_FACETS, Table, columns_without
 
 SCHEMA_FACET, PARTS = "schema", "parts"
@@ -30,18 +30,18 @@ class DerivationContext:
 
     naming: the meaning of names.
     ambiguous_columns: the casefolded names that several columns of a dataset share; most datasets have none.
-    newest: the lists of columns that currently count, for datasets with schemas that a run takes from other runs.
-    histories: all mentions of lists, oldest first, for datasets for which `newest` is not enough.
-    partitioned: datasets in `newest` and `histories` of which some event mentions a part.
+    newest_lists: the lists of columns that currently count, for datasets with schemas that a run takes from other runs.
+    mention_histories: all mentions of lists, oldest first, for datasets for which `newest_lists` is not enough.
+    partitioned_names: datasets in `newest_lists` and `mention_histories` of which some event mentions a part.
     columns: the columns of each list, by hash of the list.
     rules: the user rules, which may declare how jobs write.
     """
 
     naming: NameResolver
     ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
-    newest: Mapping[Name, ColumnListSet] = field(default_factory=dict)
-    histories: Mapping[Name, Sequence[SchemaMention]] = field(default_factory=dict)
-    partitioned: frozenset[Name] = frozenset()
+    newest_lists: Mapping[Name, ColumnListSet] = field(default_factory=dict)
+    mention_histories: Mapping[Name, Sequence[SchemaMention]] = field(default_factory=dict)
+    partitioned_names: frozenset[Name] = frozenset()
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     rules: UserRules = NO_RULES
 
@@ -59,11 +59,11 @@ class DerivationContext:
         joined: dict[tuple[str, ...], str] = {}
 
         def at(dataset: Name, time_us: int) -> str | None:
-            if dataset in self.histories:
-                every = reversed(self.histories[dataset])
-                schemas = column_lists_at(every, time_us, has_parts=dataset in self.partitioned).schema_hashes
+            if dataset in self.mention_histories:
+                every = reversed(self.mention_histories[dataset])
+                schemas = column_lists_at(every, time_us, has_parts=dataset in self.partitioned_names).schema_hashes
             else:
-                known = self.newest.get(dataset)
+                known = self.newest_lists.get(dataset)
                 last = known and (known.base_list or known.newest_mention)
                 if known is None or (last and last.time_us > time_us):
                     missing.add(dataset)
@@ -77,7 +77,7 @@ class DerivationContext:
 
 
 @dataclass(frozen=True)
-class NewestMentions:
+class NewestMentionFinder:
     """Finds the newest mention of each list of columns, and the newest tags from each producer.
 
     Each result belongs to a name as sent and to the dataset that this name currently means. A row with the facet
@@ -89,7 +89,7 @@ class NewestMentions:
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Convert rows with facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
 
-        `value` is null in rows about schemas until `with_columns` adds it.
+        `value` is null in rows about schemas until `with_schema_columns` adds it.
         """
         found: dict[tuple[Name, Name, str, str], tuple[SchemaMention, str | None]] = {}
         for (facts,) in rows:
@@ -100,15 +100,15 @@ class NewestMentions:
                         found[key] = mention, None
                 for sent in tags_facets(fact):
                     mention = SchemaMention(*sent.order, sent.place, "")
-                    for dataset in datasets_with_tags(sent.name, fact.time_us, self.naming):
+                    for dataset in datasets_of_tags_facet(sent.name, fact.time_us, self.naming):
                         key = (sent.name, dataset, "tags", sent.producer)
                         if key not in found or found[key][0] < mention:
-                            found[key] = mention, text_of(sent.tags)
+                            found[key] = mention, json_text(sent.tags)
                 for name in names_with_part_mentions([fact]):
                     mention = SchemaMention(*fact.order, 0, "")
-                    meant = datasets_with_tags(name, fact.time_us, self.naming)
+                    meant = datasets_of_tags_facet(name, fact.time_us, self.naming)
                     for plain in meant | self.naming.locations_of_same_names(meant):
-                        for dataset in {plain, *self.naming.generations.meanings(plain)}:
+                        for dataset in {plain, *self.naming.generations.all_generations(plain)}:
                             key = (name, dataset, PARTS, "")
                             found[key] = max(found.get(key, (mention, None)), (mention, None))
         for (name, dataset, facet, producer), (mention, text) in found.items():
@@ -116,7 +116,7 @@ class NewestMentions:
 
 
 @dataclass(frozen=True)
-class SchemaHistory:
+class SchemaMentionFinder:
     """Finds every mention of the schemas of some datasets."""
 
     naming: NameResolver
@@ -132,7 +132,7 @@ class SchemaHistory:
                         yield (*name.parts, *dataset, SCHEMA_FACET, list_key(mention), *mention[:6], False, None)
 
 
-def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
+def with_schema_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
     """Add the columns of schemas to rows of `LATEST`, as `value`. contents: rows of `content_texts.CONTENT`."""
     texts = contents.select("ref", F.col("value").alias("columns"), F.col("twins").alias("differ"))
     ref = F.when(F.col("facet") == "schema", F.concat(F.lit(SCHEMA), "content_hash"))
@@ -146,7 +146,7 @@ def list_key(mention: SchemaMention) -> str:
     return f"{mention.authority} {mention.schema}"
 
 
-def mentions_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SchemaMention, str]]:
+def mentions_with_columns(rows: Iterable[Row]) -> Iterator[tuple[Name, SchemaMention, str]]:
     """Yield (dataset, mention, columns as JSON) for rows of `LATEST` about lists."""
     for row in rows:
         yield Name(*row[2:5]), SchemaMention(*(*row[7:13], int(row[6][0]))), row[14]

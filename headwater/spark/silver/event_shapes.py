@@ -28,7 +28,7 @@ _HAS_FACETS_IN_BODY = f"""exists(concat(inputs, outputs), x -> exists(x.facets,
     f -> f.content_hash IS NULL AND NOT f.deleted AND f.name NOT IN {tuple(sorted(CONTENT_ADDRESSED))}))"""
 
 
-class Shapes:
+class EventShapes:
     """The shapes of events and their contents, from bronze.
 
     rows: (`shape`, `shape_row`), where `shape_row` is the row of table `shapes`.

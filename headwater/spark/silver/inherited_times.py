@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.delta.ranges import key_prefix, ranges
-from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
+from headwater.spark.delta.ranges import key_prefix, prefix_condition
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, distinct_values_json
 from headwater.tables import RUNS
 
 _RUN = ("run_key", "parent_run", "execution", "nominal_at")
@@ -33,18 +33,18 @@ class _InheritedTimes:
         self._replaced = derived.where("stored").select("run_key")
 
     def changed_runs(self) -> DataFrame | None:
-        below = self._below()
+        below = self._runs_below()
         runs = self._fresh.withColumn("fresh", F.lit(True))
         runs = runs.unionByName(below.join(runs, "run_key", "left_anti").withColumn("fresh", F.lit(False)))
         runs = checkpoint(self._folder.coalesce_if_small(runs.where("nominal_at IS NULL")))
-        above = self._above(runs)
+        above = self._inherited_nominal_times(runs)
         found = runs.join(above, "run_key", "left").where("above_us IS NOT NULL OR NOT fresh")
         to_derive, aggregates = checkpoint_with_aggregates(
             self._folder.coalesce_if_small(found.select("run_key", "above_us")), count=F.count("*")
         )
         return to_derive if aggregates["count"] else None
 
-    def _below(self) -> DataFrame:
+    def _runs_below(self) -> DataFrame:
         """Return all runs below a run whose parent, root or nominal time changes in this batch."""
         keys, replaced = _frontier(self._replaced, "run_key")
         before = (
@@ -57,7 +57,7 @@ class _InheritedTimes:
         while aggregates["count"]:
             parents = frontier.withColumnRenamed("run_key", "parent_run")
             roots = frontier.withColumnRenamed("run_key", "execution")
-            nearby = self._runs(
+            nearby = self._runs_matching(
                 f"{_prefix_condition('parent_run', aggregates)} OR {_prefix_condition('execution', aggregates)}"
             )
             children = nearby.join(parents, "parent_run", "left_semi").unionByName(
@@ -71,12 +71,12 @@ class _InheritedTimes:
             found = checkpoint(self._folder.coalesce_if_small(found.unionByName(frontier)))
         return below
 
-    def _above(self, runs: DataFrame) -> DataFrame:
+    def _inherited_nominal_times(self, runs: DataFrame) -> DataFrame:
         """Return (`run_key`, `above_us`) of the runs in `runs` that inherit a nominal time, with this time."""
         steps = checkpoint(runs.select("run_key", F.col("parent_run").alias("at")).where("at IS NOT NULL"))
         visited, found = steps, self._fresh.limit(0).selectExpr("run_key", "unix_micros(nominal_at) AS above_us")
         while True:
-            reached = self._reached(steps)
+            reached = self._times_of_parents(steps)
             dated = reached.where("above_us IS NOT NULL").select("run_key", "above_us")
             found = checkpoint(self._folder.coalesce_if_small(found.unionByName(dated)))
             onward = reached.where("above_us IS NULL AND parent_run IS NOT NULL")
@@ -88,31 +88,33 @@ class _InheritedTimes:
                 break
             visited = checkpoint(self._folder.coalesce_if_small(visited.unionByName(steps)))
         roots = runs.select("run_key", F.col("execution").alias("at")).where("at <> run_key")
-        of_roots = self._reached(checkpoint(roots.join(found, "run_key", "left_anti"))).where("above_us IS NOT NULL")
+        of_roots = self._times_of_parents(checkpoint(roots.join(found, "run_key", "left_anti"))).where(
+            "above_us IS NOT NULL"
+        )
         return found.unionByName(of_roots.select("run_key", "above_us"))
 
-    def _reached(self, steps: DataFrame) -> DataFrame:
+    def _times_of_parents(self, steps: DataFrame) -> DataFrame:
         """Return (`run_key`, `above_us`, `parent_run`) for each step (`run_key`, `at`).
 
         above_us, parent_run: the nominal time and the parent of the run `at`, which is above `run_key`.
         """
         _, aggregates = _frontier(steps.select("at"), "at")
-        above = self._runs(_prefix_condition("run_key", aggregates)).selectExpr(
+        above = self._runs_matching(_prefix_condition("run_key", aggregates)).selectExpr(
             "run_key AS at", "parent_run", "unix_micros(nominal_at) AS above_us"
         )
         return checkpoint(
             self._folder.coalesce_if_small(steps.join(above, "at").select("run_key", "above_us", "parent_run"))
         )
 
-    def _runs(self, condition: str) -> DataFrame:
+    def _runs_matching(self, condition: str) -> DataFrame:
         """Return the fresh runs of the batch, and the other stored runs that match an SQL condition."""
         stored = self._stored.where(condition).select(*_RUN)
         return self._folder.coalesce_if_small(stored.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
 
 
 def _frontier(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:
-    return checkpoint_with_aggregates(frame, count=F.count("*"), prefixes=texts(key_prefix(by)))
+    return checkpoint_with_aggregates(frame, count=F.count("*"), prefixes=distinct_values_json(key_prefix(by)))
 
 
 def _prefix_condition(column: str, aggregates: Mapping[str, Any]) -> str:
-    return ranges(column, json.loads(aggregates["prefixes"]))
+    return prefix_condition(column, json.loads(aggregates["prefixes"]))

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.delta.ranges import ranges
+from headwater.spark.delta.ranges import prefix_condition
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.gold.open_candidates import CLOSED, OPEN, count
-from headwater.spark.silver.silver_datasets import DATASET, reads, still_read
+from headwater.spark.gold.open_candidates import CLOSED, OPEN, compare_candidates
+from headwater.spark.silver.silver_datasets import DATASET, datasets_read, with_ever_read
 from headwater.spark.silver.silver_relations import SilverRelations
-from headwater.spark.silver.state import State
+from headwater.spark.silver.state import SilverState
 from headwater.spark.silver.stored_runs import Aggregates
 from headwater.tables import EDGE_SETS
 
@@ -44,7 +44,7 @@ class NewCandidates(NamedTuple):
 
 
 def new_candidates(
-    folder: TableFolder, state: State, derived: DataFrame, aggregates: Aggregates, *, has_unexplained: bool
+    folder: TableFolder, state: SilverState, derived: DataFrame, aggregates: Aggregates, *, has_unexplained: bool
 ) -> NewCandidates | None:
     """Compare the candidates of derived runs with stored candidates. Returns None if nothing changes.
 
@@ -58,7 +58,7 @@ def new_candidates(
     closed = folder.read(EDGE_SETS)
     executions = changes.select("execution").distinct()
     prefixes = {text for texts_of_run in json.loads(aggregates["executions"]) for text in texts_of_run}
-    of_executions = closed.where(ranges("execution", prefixes)).join(executions, "execution", "left_semi")
+    of_executions = closed.where(prefix_condition("execution", prefixes)).join(executions, "execution", "left_semi")
     is_closed = {"part": F.lit(CLOSED)}
     is_open = {"part": F.lit(OPEN)}
     found = state.lookup(EDGE_SETS, outputs, ["output_key"]).withColumns(is_open)
@@ -68,18 +68,18 @@ def new_candidates(
         losing = closed.join(losing, "output_key", "left_semi").select(closed.columns)
         found = found.unionByName(losing.withColumns(is_closed)).distinct()
     found = folder.coalesce_if_small(found).join(outputs, "output_key", "left_semi")
-    counted = count(folder, found, changes)
+    counted = compare_candidates(folder, found, changes)
     before = state.read(EDGE_SETS).withColumns(is_open)
     rows, changed_aggregates = SilverRelations(
         folder, before, derived, counted, has_unexplained=has_unexplained
-    ).explained()
-    read = reads(changes.where("NOT gone")).withColumn("ever_read", F.lit(True))
+    ).explained_candidates()
+    read = datasets_read(changes.where("NOT gone")).withColumn("ever_read", F.lit(True))
     if aggregates["replaced"]:
         others = before.unionByName(closed.withColumns(is_closed)).join(
             changes.select(*CANDIDATE_KEY), CANDIDATE_KEY, "left_anti"
         )
-        lost = reads(found.join(changes.where("replaced").select(*CANDIDATE_KEY), CANDIDATE_KEY, "left_semi"))
-        read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
+        lost = datasets_read(found.join(changes.where("replaced").select(*CANDIDATE_KEY), CANDIDATE_KEY, "left_semi"))
+        read = read.unionByName(with_ever_read(lost.join(read, DATASET, "left_anti"), others))
     has_closed, any_unexplained, changes_edges, repeats_lineage = (
         bool(changed_aggregates[name]) for name in ("has_closed", "has_unexplained", "changes_edges", "repeats_lineage")
     )

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.runs.commit_proofs import CommitProof
 from headwater.lineage.runs.jobs import is_uuid
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.silver.state import State
+from headwater.spark.silver.state import SilverState
 from headwater.spark.silver.stored_runs import StoredRuns
 from headwater.spark.silver.texts import CachedDecoder
 from headwater.tables import COMMIT_PROOFS, RUNS
@@ -20,14 +20,16 @@ _read_proofs = CachedDecoder(list[CommitProof])
 _RUN_ID = "lower(coalesce(get_json_object(run_key, '$[0]'), run_key))"
 
 
-def store_proofs(folder: TableFolder, state: State, texts: str) -> Sequence[CommitProof]:
+def store_proofs(folder: TableFolder, state: SilverState, texts: str) -> Sequence[CommitProof]:
     """Store the proofs of a batch in `state` and return them, each once.
 
     texts: the result of the aggregate `texts` over the column `proofs`.
     """
     found = sorted({proof for text in json.loads(texts) for proof in _read_proofs(text)})
     if found:
-        rows = folder.rows(COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole_rewrite) for each in found])
+        rows = folder.frame_of_rows(
+            COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole_rewrite) for each in found]
+        )
         state.put(COMMIT_PROOFS, rows)
     return found
 

@@ -10,7 +10,7 @@ from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Span
+from headwater.lineage.names.generations import DatasetChange, NameSpan
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.derivation import affected_runs
@@ -19,16 +19,16 @@ from headwater.spark.delta.spark_delta import (
     TableFolder,
     checkpoint,
     checkpoint_with_aggregates,
+    distinct_values_json,
     run_concurrently,
-    texts,
 )
-from headwater.spark.gold.buckets import buckets_for
+from headwater.spark.gold.buckets import bucket_count
 from headwater.spark.gold.run_findings import COMPARISON
 from headwater.spark.layer_positions import LayerPosition
-from headwater.spark.silver.bronze_reading import parse
+from headwater.spark.silver.bronze_reading import parse_events
 from headwater.spark.silver.derivation_context import DerivationContext
-from headwater.spark.silver.derived_runs import DerivedRuns, names_in
-from headwater.spark.silver.event_shapes import Shapes
+from headwater.spark.silver.derived_runs import DerivedRuns, names_of_texts
+from headwater.spark.silver.event_shapes import EventShapes
 from headwater.spark.silver.new_candidates import new_candidates
 from headwater.spark.silver.newest_facets import NewestFacets
 from headwater.spark.silver.proven_runs import proven_runs, store_proofs
@@ -36,7 +36,7 @@ from headwater.spark.silver.silver_datasets import sent_spellings
 from headwater.spark.silver.silver_facets import newest_facets
 from headwater.spark.silver.silver_names import BatchNaming
 from headwater.spark.silver.silver_writing import SilverWriter
-from headwater.spark.silver.state import State
+from headwater.spark.silver.state import SilverState
 from headwater.spark.silver.stored_runs import Aggregates, StoredRuns
 from headwater.spark.silver.texts import read_names
 from headwater.tables import COMMIT_PROOFS, EDGE_SETS, LATEST_FACETS, SCHEMA_SOURCES
@@ -49,7 +49,7 @@ class RunSelection(NamedTuple):
     keys: the keys (`run_key`) of further selected runs, or None if there are no others.
     """
 
-    spans: frozenset[Span] = frozenset()
+    spans: frozenset[NameSpan] = frozenset()
     keys: DataFrame | None = None
 
 
@@ -75,7 +75,7 @@ class SilverBatch:
         bronze: TableFolder,
         rules: UserRules,
         before: LayerPosition,
-        state: State,
+        state: SilverState,
         *,
         bindings: Iterable[SqlRow],
     ):
@@ -105,7 +105,7 @@ class SilverBatch:
         self.changes_edges = self.repeats_lineage = False
         self._names = BatchNaming(bindings)
         self._events: DataFrame
-        self._shapes: Shapes
+        self._shapes: EventShapes
         self._stored: StoredRuns
         self._aggregates: Aggregates
         self._latest: DataFrame
@@ -119,17 +119,17 @@ class SilverBatch:
     def process(self, events: DataFrame) -> int:
         """Process the events of a batch: write all tables of silver except `state`. Returns the number of events."""
         self._events = self.folder.coalesce_if_small(events)
-        self._shapes = Shapes(self._bronze, self._events, self.rules.names)
+        self._shapes = EventShapes(self._bronze, self._events, self.rules.names)
         parsed, self._aggregates = checkpoint_with_aggregates(
-            parse(self._bronze, self._events, self._shapes, self.rules.names),
+            parse_events(self._bronze, self._events, self._shapes, self.rules.names),
             count=F.count("*"),
             run_facets_in_body=F.max("run_facets_in_body"),
-            prefixes=texts(key_prefix("run_key")),
+            prefixes=distinct_values_json(key_prefix("run_key")),
             changes=F.max("changes"),
             links=F.max(F.size("bindings") > 0),
             has_comparison=F.max(F.expr(COMPARISON)),
-            partitioned_names=texts(F.col("partitioned_names")),
-            proofs=texts(F.col("proofs")),
+            partitioned_names=distinct_values_json(F.col("partitioned_names")),
+            proofs=distinct_values_json(F.col("proofs")),
             newest=F.max(F.when(F.col("event_order").startswith("1"), F.col("time_us"))),
         )
         self.newest_us = max(
@@ -142,12 +142,12 @@ class SilverBatch:
         self._stored = StoredRuns(
             self.folder, self._bronze, parsed, prefixes, shapes=self._shapes, names=self.rules.names
         )
-        links = self._names.links(self._stored) if self._aggregates["links"] else ()
+        links = self._names.new_symlinks(self._stored) if self._aggregates["links"] else ()
         proofs = store_proofs(self.folder, self.state, self._aggregates["proofs"])
         self.has_commit_proofs = self.has_commit_proofs or bool(proofs)
         proven = RunSelection(keys=proven_runs(self.folder, self._stored, proofs))
         others = self._keys(affected_runs(self, self.naming, proven, links))
-        self._write(*self._derive(*self._stored.rows_of(others)))
+        self._write(*self._derive(*self._stored.rows_with_contents(others)))
         return int(self._aggregates["count"])
 
     @property
@@ -173,19 +173,19 @@ class SilverBatch:
 
     # Methods of `ChangedBatch`, which `affected_runs` calls
 
-    def name_changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[Change]]]:
+    def name_changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[DatasetChange]]]:
         """Return (run key, drops and renames) of all known runs. The driver has all drops and renames in memory."""
-        return self._names.changes(self._stored, has_changes=bool(self._aggregates["changes"]))
+        return self._names.name_changes(self._stored, has_changes=bool(self._aggregates["changes"]))
 
     def name_writes(self, runs: RunSelection) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
         """Return (run key, writes) of runs. Each write is a pair of time (us) and name of the dataset."""
-        return self._names.writes(self._stored, runs.spans)
+        return self._names.name_writes(self._stored, runs.spans)
 
-    def add_runs_using(self, runs: RunSelection, changed_names: Iterable[Span]) -> RunSelection:
+    def add_runs_using(self, runs: RunSelection, changed_names: Iterable[NameSpan]) -> RunSelection:
         """Return the selection, extended by the runs that use the changed names. `_keys` looks up these runs later."""
         return runs._replace(spans=runs.spans.union(changed_names))
 
-    def add_runs_with_changed_columns(self, runs: RunSelection, changed_names: Set[Span]) -> RunSelection:
+    def add_runs_with_changed_columns(self, runs: RunSelection, changed_names: Set[NameSpan]) -> RunSelection:
         """Add the schemas and tags of the batch. Return the selection, extended by runs that use changed datasets.
 
         A changed dataset is one with columns that the batch may change. changed_names: the names that changed their
@@ -198,35 +198,39 @@ class SilverBatch:
         self.moved = {*(span.name for span in changed_names), *sides_of_changes}
         users = self._keys(runs)
         latest = self._facets = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
-        rows = (self._stored.parsed, self._stored.contents()) if users is None else self._stored.rows_of(users)
-        self._latest = latest.add(*rows, self._stored.spans(changed_names) if changed_names else None)
+        rows = (
+            (self._stored.parsed, self._stored.contents_of_batch())
+            if users is None
+            else self._stored.rows_with_contents(users)
+        )
+        self._latest = latest.add(*rows, self._stored.span_rows(changed_names) if changed_names else None)
         before = self._ambiguous_columns_before
         self.ambiguous_columns = latest.ambiguous_columns(before, moved=bool(changed_names))
-        spans = frozenset(map(Span, self.naming.names_of_any(self.ambiguity_changes)))
+        spans = frozenset(map(NameSpan, self.naming.names_of_any(self.ambiguity_changes)))
         if self.has_schema_sources:
             schema_sources = [Name(*row) for row in self.state.read(SCHEMA_SOURCES).collect()]
             changed_columns = (
-                map(Span, schema_sources)
+                map(NameSpan, schema_sources)
                 if changed_names
                 else self._facets.changed_columns(self._stored.parsed, schema_sources)
             )
             spans |= {span._replace(name=name) for span in changed_columns for name in self.naming.names_of(span.name)}
         return RunSelection(spans, users)
 
-    def _parts_at_new_locations(self, changed_names: Set[Span]) -> Set[Span]:
+    def _parts_at_new_locations(self, changed_names: Set[NameSpan]) -> Set[NameSpan]:
         """Return the names of partitioned datasets at all locations of the names that changed their meaning.
 
         The events with these names show parts of the datasets at the new locations, too (rule 6.7).
         """
         locations = self.naming.locations_of_same_names(span.name for span in changed_names)
         every = self.naming.names_at_all_locations(locations) if locations else set()
-        return {Span(name) for name in every & self.partitioned_names}
+        return {NameSpan(name) for name in every & self.partitioned_names}
 
     def _keys(self, runs: RunSelection) -> DataFrame | None:
         """Return the keys (`run_key`) of the selected runs, or None if the selection has neither spans nor keys."""
         found = [] if runs.keys is None else [runs.keys]
         if runs.spans:
-            found.append(self._stored.users(runs.spans))
+            found.append(self._stored.runs_using_spans(runs.spans))
         return checkpoint(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
     def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Aggregates]:
@@ -236,7 +240,7 @@ class SilverBatch:
         context = DerivationContext(self.naming, self.ambiguous_columns, rules=self.rules)
         derived, aggregates = runs.derive(rows, contents, context, has_nominal_times=self.has_nominal_times)
         self.has_nominal_times = self.has_nominal_times or bool(aggregates["has_nominal_times"])
-        self._store_schema_sources(names_in(aggregates["schema_sources"]))
+        self._store_schema_sources(names_of_texts(aggregates["schema_sources"]))
         self.replaced = json.loads(aggregates["stored"])
         return derived, aggregates
 
@@ -244,7 +248,7 @@ class SilverBatch:
         """Store the datasets with schemas that some runs take from other runs."""
         if datasets:
             self.has_schema_sources = True
-            self.state.put(SCHEMA_SOURCES, self.folder.rows(SCHEMA_SOURCES, sorted(datasets)))
+            self.state.put(SCHEMA_SOURCES, self.folder.frame_of_rows(SCHEMA_SOURCES, sorted(datasets)))
 
     def _write(self, derived: DataFrame, aggregates: Aggregates) -> None:
         candidates = new_candidates(self.folder, self.state, derived, aggregates, has_unexplained=self.has_unexplained)
@@ -253,20 +257,20 @@ class SilverBatch:
             self.changes_edges, self.repeats_lineage = candidates.changes_edges, candidates.repeats_lineage
             self.content_chars += candidates.added_chars
             if candidates.changes_edges:
-                self.buckets = buckets_for(self.content_chars, self.buckets_before)
+                self.buckets = bucket_count(self.content_chars, self.buckets_before)
         write = SilverWriter(self.folder, self.state, self.number, self.rules.rules_hash, self.replaced)
         # Datasets come first: `candidates.read` is lazy and must read the candidates before this batch.
-        changed = write.datasets(
+        changed = write.write_datasets(
             self._latest, candidates, sent_spellings(derived) if aggregates["has_spellings"] else None
         )
         if changed:
             self.changed_datasets, self.has_base_lists = changed.rows, self.has_base_lists or changed.has_base_lists
         run_concurrently(
-            partial(write.candidates, candidates),
-            partial(write.runs, derived),
-            partial(write.jobs, derived),
-            lambda: write.facets(self._fresh_facets()),
-            partial(write.bindings, self._names.changed_rows()),
+            partial(write.write_candidates, candidates),
+            partial(write.write_runs, derived),
+            partial(write.write_jobs, derived),
+            lambda: write.write_facets(self._fresh_facets()),
+            partial(write.write_bindings, self._names.changed_rows()),
         )
         self.derived = derived
 

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.candidates import ATTEMPTED
 from headwater.lineage.runs.event_order import ORDER_COLUMNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
-from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
-from headwater.spark.silver.dataset_lists import DatasetLists
-from headwater.spark.silver.derivation_context import LATEST, PARTS, SCHEMA_FACET, mentions_of
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, distinct_values_json
+from headwater.spark.silver.dataset_lists import JoinedColumnLists
+from headwater.spark.silver.derivation_context import LATEST, PARTS, SCHEMA_FACET, mentions_with_columns
 from headwater.tables import FIELDS, RUNS, Table
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
@@ -21,7 +21,7 @@ _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
-def reads(candidates: DataFrame) -> DataFrame:
+def datasets_read(candidates: DataFrame) -> DataFrame:
     """Return the datasets that candidates read to write a different dataset, in the columns `DATASET`.
 
     `generation` is "". A MERGE that reads and writes the same dataset does not count.
@@ -37,9 +37,9 @@ def reads(candidates: DataFrame) -> DataFrame:
     return other.distinct()
 
 
-def still_read(lost: DataFrame, candidates: DataFrame) -> DataFrame:
+def with_ever_read(lost: DataFrame, candidates: DataFrame) -> DataFrame:
     """Return the datasets in `lost` with the column `ever_read`: whether some candidate still reads the dataset."""
-    found = lost.join(reads(candidates).withColumn("ever_read", F.lit(True)), DATASET, "left")
+    found = lost.join(datasets_read(candidates).withColumn("ever_read", F.lit(True)), DATASET, "left")
     return found.na.fill(False, ["ever_read"])
 
 
@@ -53,7 +53,9 @@ def sent_spellings(derived: DataFrame) -> DataFrame:
     return of_dataset.agg(F.collect_set("column").alias("sent"))
 
 
-def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: DataFrame | None = None) -> DataFrame:
+def dataset_rows(
+    latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: DataFrame | None = None
+) -> DataFrame:
     """Return the changed rows of `datasets`, with `gone` and `was_hash`.
 
     `gone`: the dataset has no schema, tags, spellings or readers any more. `was_hash`: the former `schema_hash`. Tags,
@@ -66,7 +68,7 @@ def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: 
     facets = latest.join(wanted.select(*_NAME), _NAME, "left_semi")
     columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
     lists = columns_of.agg(F.collect_list(F.struct(*LATEST.columns)).alias("lists"))
-    schemas = map_rows(lists, _columns, _LISTED).select(
+    schemas = map_rows(lists, _column_rows, _LISTED).select(
         *DATASET, F.struct("content_hash", "value", "base_us").alias("schema")
     )
     of_producer = (
@@ -102,19 +104,19 @@ def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: 
     return changed.withColumn("was_hash", F.col("was.schema_hash")).drop("was")
 
 
-def _columns(rows: Iterable[Row]) -> Iterator[Row]:
+def _column_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """Convert rows (`DATASET`, rows of `LATEST`) to rows of `_LISTED`, one for each dataset with columns.
 
     base_us: the time of the dataset's base list, or null.
     """
     for *dataset, lists in rows:
         cells = [tuple(each.values()) for each in lists]
-        found = DatasetLists(any(row[5] == PARTS for row in cells))
-        for _, mention, text in mentions_of(row for row in cells if row[5] == SCHEMA_FACET):
+        found = JoinedColumnLists(any(row[5] == PARTS for row in cells))
+        for _, mention, text in mentions_with_columns(row for row in cells if row[5] == SCHEMA_FACET):
             found.add(mention, text)
         if found.known.lists:
             base = found.known.base_list
-            yield (*dataset, found.schema, found.columns, base.time_us if base else None)
+            yield (*dataset, found.schema_hash, found.columns_json, base.time_us if base else None)
 
 
 _LISTED = Table(
@@ -123,7 +125,7 @@ _LISTED = Table(
 )
 
 
-def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
+def field_rows(folder: TableFolder, rows: DataFrame) -> DataFrame:
     """Return all rows of `fields` after the batch. rows: the changed rows of `datasets`."""
     changed = rows.where("gone OR NOT schema_hash <=> was_hash")
     path = changed.where("NOT gone").select(
@@ -142,7 +144,7 @@ def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
     return folder.coalesce_if_small(stays.select(*fresh.columns).unionByName(fresh))
 
 
-def jobs(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool) -> DataFrame:
+def job_rows(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool) -> DataFrame:
     """Return the new rows of `jobs` for the jobs of these runs.
 
     stored: the rows of these jobs before the batch. runs: rows of `DERIVED`. known: silver already contained some of
@@ -150,19 +152,20 @@ def jobs(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool
     """
     before = stored.select(*_JOB, F.struct("*").alias("was"))
     if not known:
-        return _jobs(runs, before).drop("time_moved_back")
+        return _changed_job_rows(runs, before).drop("time_moved_back")
     found, aggregates = checkpoint_with_aggregates(
-        _jobs(runs, before), moved_back=texts(F.when(F.col("time_moved_back"), F.array(*_JOB)))
+        _changed_job_rows(runs, before),
+        moved_back=distinct_values_json(F.when(F.col("time_moved_back"), F.array(*_JOB))),
     )
     if moved_back := json.loads(aggregates["moved_back"]):  # rare, so reading all runs of the job is acceptable
         older = folder.spark.createDataFrame(moved_back, "job_namespace string, job_name string")
         others = folder.read(RUNS).where("kind = 'RUN'").join(older, _JOB, "left_semi")
         every = runs.unionByName(others.join(runs, "run_key", "left_anti"), allowMissingColumns=True)
-        found = checkpoint(_jobs(folder.coalesce_if_small(every), before.join(older, _JOB, "left_anti")))
+        found = checkpoint(_changed_job_rows(folder.coalesce_if_small(every), before.join(older, _JOB, "left_anti")))
     return found.drop("time_moved_back")
 
 
-def _jobs(runs: DataFrame, known: DataFrame) -> DataFrame:
+def _changed_job_rows(runs: DataFrame, known: DataFrame) -> DataFrame:
     """Return rows of `jobs`, with the column `time_moved_back`.
 
     time_moved_back: the last event time of the job's newest run is now earlier than before the batch. This happens if

@@ -25,7 +25,7 @@ from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.silver.bronze_reading import BODY_COLUMNS
 from headwater.spark.silver.content_texts import rows_by_key
-from headwater.spark.silver.event_shapes import CONTENT_ADDRESSED, Shapes
+from headwater.spark.silver.event_shapes import CONTENT_ADDRESSED, EventShapes
 from headwater.tables import FACETS, VALUES, Table, columns_without
 
 SENT = Table(
@@ -56,7 +56,7 @@ def newest_facets(
     bronze: TableFolder,
     events: DataFrame,
     parsed: DataFrame,
-    shapes: Shapes,
+    shapes: EventShapes,
     names: NameRules,
     *,
     run_facets_in_body: bool,
@@ -126,8 +126,10 @@ class ShapeFacets:
         newest = _Newest()
         for shape_row, kind, namespace, name, producer, order, time_us in rows:
             shape, job = shape_from_cells(tuple(shape_row.values())), Name(namespace, name)
-            canonical = self.names.in_event(producer, namespace if kind != "DATASET" else "")
-            for entity, of, text, facet in facets_of_shape(kind, job, order, shape, canonical, jobs=self.names.job):
+            canonical = self.names.canonical_in_event(producer, namespace if kind != "DATASET" else "")
+            for entity, of, text, facet in facets_of_shape(
+                kind, job, order, shape, canonical, jobs=self.names.canonical_job
+            ):
                 in_body = facet.content_hash is None and not facet.deleted
                 value = None, None if facet.deleted else facet.content_hash, in_body
                 newest.add((entity, *of.parts, facet.name), (time_us, text, *value))
@@ -146,7 +148,7 @@ class BodyFacets:
         newest = _Newest()
         for event_id, received_us, body in rows:
             for sent in sent_facets(
-                event_id, received_us, parse_stored_event(body), self.names.in_event, self.names.job
+                event_id, received_us, parse_stored_event(body), self.names.canonical_in_event, self.names.canonical_job
             ):
                 value = None if sent.is_deleted else bytes(sent.value).decode()
                 key = sent.entity, *sent.name.parts, sent.facet

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.candidates import INFERRED_LINEAGE
 from headwater.lineage.edges.edge_sets import reported_datasets
 from headwater.spark.delta.arrow_rows import Row, map_groups
-from headwater.spark.delta.ranges import key_prefix, ranges
-from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
+from headwater.spark.delta.ranges import key_prefix, prefix_condition
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, distinct_values_json
 from headwater.spark.gold.open_candidates import CLOSED, COUNTED, OPEN
 from headwater.spark.silver.candidate_rows import BELOW, BESIDE
-from headwater.spark.silver.texts import read_output_lineage, text_of
+from headwater.spark.silver.texts import json_text, read_output_lineage
 from headwater.tables import EDGE_SETS, RUNS, Table
 
 _EXPLANATIONS = Table("explanations", {"run_or_execution": "string", "kin": "string"})
@@ -45,7 +45,7 @@ class SilverRelations:
         self._counted, self._aggregates = checkpoint_with_aggregates(
             counted,
             has_unexplained=F.max(F.expr(_UNEXPLAINED)),
-            closed_prefixes=texts(F.when(F.col("was") == CLOSED, key_prefix("run_key"))),
+            closed_prefixes=distinct_values_json(F.when(F.col("was") == CLOSED, key_prefix("run_key"))),
             has_closed=F.max(F.col("part") == CLOSED),
             repeats_lineage=F.max("repeats_lineage"),
             changes_edges=F.max(~F.col("repeats_lineage")),
@@ -53,7 +53,7 @@ class SilverRelations:
             previous_chars=F.sum("previous_chars"),
         )
 
-    def explained(self) -> tuple[DataFrame, Mapping[str, Any]]:
+    def explained_candidates(self) -> tuple[DataFrame, Mapping[str, Any]]:
         """Return rows of `COUNTED` in which `kin` is set, and aggregates over the changed candidates.
 
         The rows include the changed candidates of the batch, and open candidates of other runs that runs of the batch
@@ -63,13 +63,13 @@ class SilverRelations:
         if not (self._aggregates["has_unexplained"] or self._has_unexplained):
             return counted, self._aggregates
         unexplained, aggregates = checkpoint_with_aggregates(
-            self._folder.coalesce_if_small(counted.where(_UNEXPLAINED).unionByName(self._affected())),
+            self._folder.coalesce_if_small(counted.where(_UNEXPLAINED).unionByName(self._affected_candidates())),
             count=F.count("*"),
             below=F.max(F.col("asks") == BELOW),
         )
         if not aggregates["count"]:
             return counted, self._aggregates
-        explanations = checkpoint(self._explanations(unexplained, below=bool(aggregates["below"])))
+        explanations = checkpoint(self._explanation_rows(unexplained, below=bool(aggregates["below"])))
         updated = (
             unexplained.drop("kin")
             .withColumn("run_or_execution", _run_or_execution())
@@ -79,7 +79,7 @@ class SilverRelations:
         rows = counted.join(unexplained.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti").unionByName(updated)
         return checkpoint(self._folder.coalesce_if_small(rows)), {**self._aggregates, "changes_edges": True}
 
-    def _affected(self) -> DataFrame:
+    def _affected_candidates(self) -> DataFrame:
         """Return the stored open candidates that runs of this batch may explain."""
         stored = self._before.where("asks IS NOT NULL").join(
             self._counted.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti"
@@ -96,19 +96,21 @@ class SilverRelations:
         found = beside.select(*COUNTED.columns)
         if not aggregates["count"]:
             return found
-        return found.unionByName(unexplained.join(self._above(), "run_key", "left_semi").select(*COUNTED.columns))
+        return found.unionByName(unexplained.join(self._runs_above(), "run_key", "left_semi").select(*COUNTED.columns))
 
-    def _above(self) -> DataFrame:
+    def _runs_above(self) -> DataFrame:
         """Return (`run_key`) for all runs above the runs of the batch."""
-        frontier, aggregates = _frontier(_parents(self._fresh), "run_key")
+        frontier, aggregates = _frontier(_parent_run_keys(self._fresh), "run_key")
         found = frontier
         while aggregates["count"]:
-            above = _parents(self._related_runs(frontier, aggregates, "run_key")).join(found, "run_key", "left_anti")
+            above = _parent_run_keys(self._related_runs(frontier, aggregates, "run_key")).join(
+                found, "run_key", "left_anti"
+            )
             frontier, aggregates = _frontier(above, "run_key")
             found = self._folder.coalesce_if_small(found.unionByName(frontier))
         return found
 
-    def _below(self, roots: DataFrame) -> DataFrame:
+    def _runs_below(self, roots: DataFrame) -> DataFrame:
         """Return (`root`, `run_key`) for all runs below each root. roots: the keys of the roots (`run_key`)."""
         frontier, aggregates = _frontier(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
         found = frontier
@@ -125,31 +127,37 @@ class SilverRelations:
 
         aggregates: contains the prefixes of the keys (`prefixes`).
         """
-        near = self._runs.where(ranges(by, json.loads(aggregates["prefixes"]))).select("run_key", "parent_run")
+        near = self._runs.where(prefix_condition(by, json.loads(aggregates["prefixes"]))).select(
+            "run_key", "parent_run"
+        )
         known = self._folder.coalesce_if_small(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
         return known.join(keys, by, "left_semi").select("run_key", "parent_run")
 
-    def _explanations(self, unexplained: DataFrame, *, below: bool) -> DataFrame:
+    def _explanation_rows(self, unexplained: DataFrame, *, below: bool) -> DataFrame:
         """Return a row of `_EXPLANATIONS` for each run (BELOW) or execution (BESIDE) with opaque inputs."""
         executions = unexplained.where(F.col("asks") == BESIDE).select("execution").distinct()
-        found = self._contents(
+        found = self._contents_with_lineage(
             "execution", executions.select(F.col("execution").alias("run_or_execution"), "execution")
         )
         if below:
-            runs = self._below(unexplained.where(F.col("asks") == BELOW)).select(
+            runs = self._runs_below(unexplained.where(F.col("asks") == BELOW)).select(
                 F.col("root").alias("run_or_execution"), "run_key"
             )
-            found = self._folder.coalesce_if_small(found.unionByName(self._contents("run_key", runs)))
-        return map_groups(found.distinct(), "run_or_execution", _explanation, _EXPLANATIONS, small=self._folder.small)
+            found = self._folder.coalesce_if_small(found.unionByName(self._contents_with_lineage("run_key", runs)))
+        return map_groups(
+            found.distinct(), "run_or_execution", _explanation_row, _EXPLANATIONS, small=self._folder.small
+        )
 
-    def _contents(self, by: str, wanted: DataFrame) -> DataFrame:
+    def _contents_with_lineage(self, by: str, wanted: DataFrame) -> DataFrame:
         """Return (`run_or_execution`, `content`) of candidates with column lineage.
 
         by: `run_key` or `execution`. wanted: rows (`run_or_execution`, `by`) that select candidates by this column.
         """
         wanted, aggregates = _frontier(wanted, by)
         columns = [*_CANDIDATE_KEY, by, "weight", "content"]
-        near = self._closed.where(ranges(by, json.loads(aggregates["prefixes"]))).select(*dict.fromkeys(columns))
+        near = self._closed.where(prefix_condition(by, json.loads(aggregates["prefixes"]))).select(
+            *dict.fromkeys(columns)
+        )
         stored = near.unionByName(self._before.select(*near.columns))
         stored = self._folder.coalesce_if_small(stored).join(
             self._counted.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti"
@@ -164,21 +172,21 @@ class SilverRelations:
 
 
 def _frontier(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:
-    return checkpoint_with_aggregates(frame, count=F.count("*"), prefixes=texts(key_prefix(by)))
+    return checkpoint_with_aggregates(frame, count=F.count("*"), prefixes=distinct_values_json(key_prefix(by)))
 
 
 def _run_or_execution() -> Column:
     return F.expr(f"CASE WHEN asks = '{BELOW}' THEN run_key ELSE execution END")
 
 
-def _parents(runs: DataFrame) -> DataFrame:
+def _parent_run_keys(runs: DataFrame) -> DataFrame:
     return runs.where("parent_run IS NOT NULL").select(F.col("parent_run").alias("run_key")).distinct()
 
 
-def _explanation(rows: Sequence[Row]) -> Iterator[Row]:
+def _explanation_row(rows: Sequence[Row]) -> Iterator[Row]:
     """Convert the rows (`run_or_execution`, `content`) of one run or execution to one row of `_EXPLANATIONS`.
 
     `kin` contains the datasets that all these contents report.
     """
     found = reported_datasets(read_output_lineage(content) for _, content in rows)
-    yield rows[0][0], text_of([sorted(names) for names in found])
+    yield rows[0][0], json_text([sorted(names) for names in found])

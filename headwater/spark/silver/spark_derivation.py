@@ -21,10 +21,10 @@ from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_rows
-from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
-from headwater.spark.silver.content_texts import TextContents, joined_refs, lineage_of, refs_in
+from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, candidate_row
+from headwater.spark.silver.content_texts import TextContents, distinct_references, join_references, lineage_hashes
 from headwater.spark.silver.derivation_context import DerivationContext
-from headwater.spark.silver.texts import digest_of, proofs_of, read_candidate_digests, read_facts, text_of
+from headwater.spark.silver.texts import digest_of, json_text, proofs_of, read_candidate_digests, read_facts
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, columns_without
 
 _USE = StructOf(columns_without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
@@ -75,16 +75,16 @@ def derive(rows: DataFrame, contents: DataFrame, context: DerivationContext, *, 
     if "proofs" not in rows.columns:
         rows = rows.withColumn("proofs", F.lit(None).cast("string"))
     rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
-    held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
+    held = distinct_references(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
     every = held.unionByName(rows, allowMissingColumns=True).select(
         "bucket", "ref", "value", *RUN_COLUMNS, "above_us", "proofs"
     )
     every = every.coalesce(1) if small else every.repartition("bucket")
-    return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(context), DERIVED)
+    return map_rows(every.sortWithinPartitions("bucket", "run_key"), DerivePartition(context), DERIVED)
 
 
 @dataclass(frozen=True)
-class Derive:
+class DerivePartition:
     """Applies the rules to the runs of a partition, one run at a time."""
 
     context: DerivationContext
@@ -94,7 +94,7 @@ class Derive:
 
         In each bucket, the contents must come before the runs.
         """
-        task = _Task(self.context)
+        task = _TaskDerivation(self.context)
         for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
             if run_key is None:
                 task.start_bucket((ref, value) for _, ref, value, *_ in group)
@@ -102,7 +102,7 @@ class Derive:
                 yield task.derive([tuple(row) for _, _, _, *row in group])
 
 
-class _Task:
+class _TaskDerivation:
     """Derives runs, bucket by bucket. Caches results for recurring runs."""
 
     def __init__(self, context: DerivationContext):
@@ -134,22 +134,23 @@ class _Task:
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
         proofs = proofs_of(rows[0][5])
         found = (
-            row_of(by, self._with_decided_write(run, by, each, proofs), run.parent) for by, each in candidates.items()
+            candidate_row(by, self._with_decided_write(run, by, each, proofs), run.parent)
+            for by, each in candidates.items()
         )
-        now = {row.group_key: (row, _digest(row)) for row in found}
+        now = {row.group_key: (row, _candidate_digest(row)) for row in found}
         known: dict[str, CandidateDigest] = {
             row[0]: row[1:] for row in (read_candidate_digests(before) if before else ())
         }
         return (
             *_run_row(run, ordered),
             own_us,
-            text_of([(key, *digest) for key, (_, digest) in now.items()]),
-            text_of(ordered),
-            joined_refs({ref for row in rows for ref in row[2].split()}),
-            list(self._uses(run, ordered)),
-            [*_changed(now, known), *_gone(run, now, known)],
-            text_of(sorted(self._missing)) if self._missing else None,
-            text_of(sorted(schema_sources)) if schema_sources else None,
+            json_text([(key, *digest) for key, (_, digest) in now.items()]),
+            json_text(ordered),
+            join_references({ref for row in rows for ref in row[2].split()}),
+            list(self._dataset_uses(run, ordered)),
+            [*_changed_candidates(now, known), *_removed_candidates(run, now, known)],
+            json_text(sorted(self._missing)) if self._missing else None,
+            json_text(sorted(schema_sources)) if schema_sources else None,
             before is not None,
             list(self._spellings(ordered)),
         )
@@ -160,7 +161,7 @@ class _Task:
         """Return a candidate with the kind of write that user rules declare or commits prove."""
         output, is_whole = job_output.output, None
         if proofs and output is not None:
-            is_whole = proofs.is_whole_rewrite(run.key, self._context.naming.names_of(output.plain))
+            is_whole = proofs.is_whole_rewrite(run.key, self._context.naming.names_of(output.without_generation))
         write = ReportedWrite(run.producer, run.key, candidate.write_kind, is_whole)
         kind = decide_write_kind(self._context.rules, job_output, write)
         return candidate if kind == candidate.write_kind else candidate._replace(write_kind=kind)
@@ -171,7 +172,7 @@ class _Task:
                 self._sent_spellings.add((name, column))
                 yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
-    def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
+    def _dataset_uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         """Yield the rows of `run_datasets` for a run: each name as sent, with the dataset that it means.
 
         The times are those of the run's first and last event. A declaration (a job or dataset event) uses its names at
@@ -180,13 +181,13 @@ class _Task:
         found: dict[tuple[str, Name], Name] = {}
         who = run.mention_source
         for fact in facts:
-            for role, name, lifecycle in _used(fact, self._in_facet):
+            for role, name, lifecycle in _used_names(fact, self._names_in_lineage_facet):
                 found[role, name] = self._resolve(who, role, name, fact.time_us, lifecycle)
         times = (run.started_us, run.last_us) if run.kind == "RUN" else (-MAX_TIME_US, MAX_TIME_US)
         for (role, name), dataset in found.items():
             yield dict(zip(_USE.fields, (role, *name.parts, *dataset, *times), strict=True))
 
-    def _in_facet(self, content_hash: str) -> Sequence[tuple[str, Name]]:
+    def _names_in_lineage_facet(self, content_hash: str) -> Sequence[tuple[str, Name]]:
         """Return (`source` or `target`, name) for the names in a lineage facet, each once."""
         found = self._names.get(content_hash)
         if found is None:
@@ -199,23 +200,25 @@ class _Task:
     def _resolve(self, who: MentionSource, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
         naming = self._context.naming
         if role in ("input", "source"):
-            return naming.input(who, name, time_us)
+            return naming.resolve_input(who, name, time_us)
         if role in ("output", "target"):
-            return naming.output(who, name, time_us, lifecycle)
+            return naming.resolve_output(who, name, time_us, lifecycle)
         return naming.resolve(name, time_us)
 
 
-def _digest(row: CandidateRow) -> CandidateDigest:
+def _candidate_digest(row: CandidateRow) -> CandidateDigest:
     return row.output_key, row.execution, digest_of(row)
 
 
-def _changed(now: CandidatesByKey, known: Mapping[str, CandidateDigest]) -> Iterator[dict[str, object]]:
+def _changed_candidates(now: CandidatesByKey, known: Mapping[str, CandidateDigest]) -> Iterator[dict[str, object]]:
     for key, (row, digest) in now.items():
         if digest != known.get(key):
             yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def _gone(run: Run, now: CandidatesByKey, known: Mapping[str, CandidateDigest]) -> Iterator[dict[str, object]]:
+def _removed_candidates(
+    run: Run, now: CandidatesByKey, known: Mapping[str, CandidateDigest]
+) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(CANDIDATE.fields)
@@ -223,7 +226,7 @@ def _gone(run: Run, now: CandidatesByKey, known: Mapping[str, CandidateDigest]) 
             yield {**empty, **named, "gone": True, "replaced": True}
 
 
-def _used(
+def _used_names(
     fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
 ) -> Iterator[tuple[str, Name, str | None]]:
     """Yield (role, name, lifecycle change) for each name in an event."""
@@ -235,13 +238,13 @@ def _used(
                 yield "previous", use.previous_name, None
             for alias, _ in symlink_bindings(use):
                 yield "symlink", alias, None
-    for content_hash in lineage_of(fact):
+    for content_hash in lineage_hashes(fact):
         for role, name in in_facet(content_hash):
             yield role, forms.get(name, name), None
 
 
 def _run_row(run: Run, facts: Sequence[RunFacts]) -> Iterable[object]:
-    last_us, received_us = max(_credible(facts)), max(fact.received_us for fact in facts)
+    last_us, received_us = max(_credible_times_us(facts)), max(fact.received_us for fact in facts)
     late_us = max(fact.received_us - fact.time_us for fact in facts)
     return (
         run.key, run.kind, run.state, run.processing, *(run.sent_job or run.job).parts, *run.job_key.parts,
@@ -251,5 +254,5 @@ def _run_row(run: Run, facts: Sequence[RunFacts]) -> Iterable[object]:
     )  # fmt: skip
 
 
-def _credible(facts: Sequence[RunFacts]) -> list[int]:
+def _credible_times_us(facts: Sequence[RunFacts]) -> list[int]:
     return [fact.time_us for fact in facts if fact.order.credible] or [facts[-1].time_us]

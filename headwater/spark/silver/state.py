@@ -39,7 +39,7 @@ _WITH_NULLS = ("binding",)
 """Parts whose key columns may be null."""
 
 
-class State:
+class SilverState:
     """Rows of the tables `STATE_PARTS`, before a batch and with the changes of the batch.
 
     position: the position after the last batch. compacts: this batch compacts the table.
@@ -51,10 +51,10 @@ class State:
     def __init__(self, folder: TableFolder):
         """List the files of the table, and collect positions, bindings and findings."""
         self._folder = folder
-        self._stored = folder.partitions(STATE)
+        self._stored = folder.rows_by_partition(STATE)
         self._added: dict[str, DataFrame] = {}
         self._small = self._newest_small()
-        self.position = read_position(self.collect("position"))
+        self.position = read_position(self.collect_part("position"))
 
     @property
     def size(self) -> int:
@@ -77,7 +77,7 @@ class State:
         recent = recent.unionByName(self._added[part]) if part in self._added else recent
         before, size, nulls = stored.where(~is_recent), self._size(part), part in _WITH_NULLS
         recent = self._folder.coalesce_if_small(recent) if size <= self._folder.task_bytes else recent.repartition(1)
-        stays = self._folder.matching(before, recent, keys, "left_anti", size=size, nulls=nulls)
+        stays = self._folder.rows_with_keys(before, recent, keys, "left_anti", size=size, nulls=nulls)
         return self._folder.coalesce_by_size(
             stays.select(*table.columns).unionByName(_newest_of(recent, table, keys)), size
         )
@@ -90,14 +90,14 @@ class State:
         """
         part, key_columns = _part_of(table)
         wanted = self._folder.coalesce_if_small(keys.select(*by))
-        rows = self._folder.matching(self._part(part), wanted, by, size=self._size(part))
+        rows = self._folder.rows_with_keys(self._part(part), wanted, by, size=self._size(part))
         if part in self._added:
-            rows = rows.unionByName(self._folder.matching(self._added[part], wanted, by, size=0))
+            rows = rows.unionByName(self._folder.rows_with_keys(self._added[part], wanted, by, size=0))
         elif self.position.batch == self.position.compacted:
             return rows.select(*table.columns)
         return _newest_of(self._folder.coalesce_if_small(rows), table, key_columns)
 
-    def collect(self, part: str) -> Sequence[Row]:
+    def collect_part(self, part: str) -> Sequence[Row]:
         """Return the rows of a part in `SMALL`, before the batch."""
         return self._small[part]
 
@@ -118,7 +118,7 @@ class State:
         fresh = conform(rows, _stored_table(table))
         if part in self._added:
             nulls = part in _WITH_NULLS
-            others = self._folder.matching(self._added[part], fresh, keys, "left_anti", size=0, nulls=nulls)
+            others = self._folder.rows_with_keys(self._added[part], fresh, keys, "left_anti", size=0, nulls=nulls)
             fresh = fresh.unionByName(others)
         self._added[part] = self._folder.coalesce_if_small(fresh)
 
@@ -140,7 +140,7 @@ class State:
     def _part(self, part: str) -> DataFrame:
         table = _stored_table(STATE_PARTS[part])
         if part not in self._stored:
-            return self._folder.rows(table, [])
+            return self._folder.frame_of_rows(table, [])
         return self._stored[part].rows.select(*table.columns)
 
     def _size(self, part: str) -> int:

@@ -43,12 +43,12 @@ def read_facts(text: str) -> list[RunFacts]:
     return _facts.decode(text)
 
 
-def text_of(value: object) -> str:
+def json_text(value: object) -> str:
     """Encode a value as JSON."""
     return _encoder.encode(value).decode()
 
 
-def key_of(*facts: str | None) -> str:
+def digest_of_texts(*facts: str | None) -> str:
     """Return a digest of several texts, as a key with a fixed length."""
     return digest_of(facts)
 

@@ -23,7 +23,7 @@ from headwater.spark.file_ingest.append_only_sources import BATCH_RECORDS
 from headwater.spark.file_ingest.file_plans import PART_BYTES
 from headwater.spark.file_ingest.hadoop_files import HadoopFiles
 from headwater.spark.file_ingest.ingest_job import ingest
-from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.source_kinds import StorageSource, ingest_source
 from headwater.spark.one_pass import hold_lake_lock
 from tests.support.data.capture_files import captured
 from tests.support.data.parsing import World, event
@@ -56,7 +56,7 @@ class Lake:
         self.uri = str(self.world.folder / "lake")
 
     def take(self, place: object = None, name: str = "lines", **more: Any) -> dict[str, Any]:
-        return ingest_source(self.spark, self.uri, Landing(str(place or self.files), name, **more))
+        return ingest_source(self.spark, self.uri, StorageSource(str(place or self.files), name, **more))
 
     def killed(self, failpoint: str) -> None:
         """Take them by a process that is killed at a fail point."""
@@ -136,7 +136,7 @@ def taken(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Take
     write_forms(lake)
     begin_to_grow(lake)
     write_many(lake, FILES)
-    first = ingest_source(spark, lake.uri, Landing(str(lake.files), "lines"), told.append)
+    first = ingest_source(spark, lake.uri, StorageSource(str(lake.files), "lines"), told.append)
     begun, repeated = lake.runs(below="grows/"), len(lake.rows("duplicates"))
     grow(lake)
     for number, where in enumerate(KILLED):
@@ -435,19 +435,19 @@ def test_what_an_earlier_release_has_backfilled_is_not_taken_again(lake: Lake) -
 def test_wrong_settings_are_named_and_two_at_once_are_one(lake: Lake, tmp_path: Path) -> None:
     lake.write("a.ndjson", event("a"))
     data = str(lake.world.folder / "lake")
-    wrong: list[tuple[Landing, str]] = [
-        (Landing(str(lake.files), "a/b"), "not a valid name of a log"),
-        (Landing(str(tmp_path / "nowhere"), "x"), "Use an existing folder"),
-        (Landing(str(lake.files), "x", kind="xml"), "Formats: ndjson, capture, plugin, table"),
-        (Landing(str(lake.files), "x", kind="plugin"), "No Delta table in"),
-        (Landing(str(lake.files), "x", column="body"), "--column is for a table"),
-        (Landing(f"{data}/bronze/rejected", "x", keep_s=1.0), "--since and --keep are for files"),
+    wrong: list[tuple[StorageSource, str]] = [
+        (StorageSource(str(lake.files), "a/b"), "not a valid name of a log"),
+        (StorageSource(str(tmp_path / "nowhere"), "x"), "Use an existing folder"),
+        (StorageSource(str(lake.files), "x", kind="xml"), "Formats: ndjson, capture, plugin, table"),
+        (StorageSource(str(lake.files), "x", kind="plugin"), "No Delta table in"),
+        (StorageSource(str(lake.files), "x", column="body"), "--column is for a table"),
+        (StorageSource(f"{data}/bronze/rejected", "x", keep_s=1.0), "--since and --keep are for files"),
     ]
     for landing, words in wrong:
         with pytest.raises(WrongSetting, match=words):
             ingest_source(lake.spark, data, landing)
     with pytest.raises(WrongSetting, match="Start `headwater up`"):
-        ingest_source(lake.spark, str(tmp_path), Landing(str(lake.files), "x"))
+        ingest_source(lake.spark, str(tmp_path), StorageSource(str(lake.files), "x"))
     with hold_lake_lock(lake.spark, data, "ingest/_lock"), pytest.raises(LakeUnavailable, match="Another"):
         lake.take()
     assert ingest([data, str(lake.files), "--name", "lines", "--since", "2100-01-01"])["files"] == 0

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.java_names import cache_java_names
-from headwater.spark.one_pass import LEASE_S, hold_lease, leases
+from headwater.spark.one_pass import LEASE_S, hold_lease, lease_names
 from tests.support.spark.spark_noise import SPARK_NOISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), *SPARK_NOISE]
@@ -24,17 +24,17 @@ def place(spark: SparkSession, tmp_path: Path) -> StoragePlace:
 
 def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: StoragePlace) -> None:
     with hold_lease(place, "lake", lease_s=0.4):
-        (held,) = leases(place)
-        began = place.changed_s(held)
-        while place.changed_s(held) < began + 1:
+        (held,) = lease_names(place)
+        began = place.modified_s(held)
+        while place.modified_s(held) < began + 1:
             with (
                 pytest.raises(LakeUnavailable, match="running in lake"),
                 hold_lease(place, "lake", lease_s=0.4),
             ):
                 pass
-    assert leases(place) == []
+    assert lease_names(place) == []
     with hold_lease(place, "lake"):
-        assert leases(place) == [held]
+        assert lease_names(place) == [held]
 
 
 def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: StoragePlace) -> None:
@@ -44,11 +44,11 @@ def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: StoragePlace) 
         pass
     os.utime(file, (file.stat().st_atime, file.stat().st_mtime - LEASE_S - 1))
     with hold_lease(place, "lake"):
-        assert leases(place) == ["0000000008"]
+        assert lease_names(place) == ["0000000008"]
         assert not place.create("0000000008", "a second one that saw it end"), "it comes too late"
         with pytest.raises(LakeUnavailable), hold_lease(place, "lake"):
             pass
-    assert leases(place) == []
+    assert lease_names(place) == []
 
 
 def test_names_of_java_are_asked_for_once(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:

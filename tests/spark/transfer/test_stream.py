@@ -20,7 +20,7 @@ from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from headwater.spark.log_ingest.kafka_options import source_options
-from headwater.spark.log_ingest.topic_stream import TopicStream, run
+from headwater.spark.log_ingest.topic_stream import TopicStream, run_stream
 from headwater.tables import BRONZE, HASHED
 from tests.support.data.parsing import event, note
 from tests.support.lake_check import rows
@@ -105,12 +105,12 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     kafka.forget(topic, bronze.watermark(readers[0].source) + 10)  # of these ten nothing is known any more
     stream = TopicStream(with_principal(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
     with pytest.raises(WrongSetting, match="new-epoch --route spark"):
-        run(spark, stream)
+        run_stream(spark, stream)
     settings = settings_of(kafka, topic, ours)
     prepare_folder(settings)
     begin_epoch(settings, "spark/stream")
     for _ in range(2):
-        run(spark, stream)
+        run_stream(spark, stream)
     parse(kafka, topic, parsers, claims)
 
     assert contents(ours) == contents(parsers)
@@ -151,7 +151,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
         armed = {**environment, "HEADWATER_FAILPOINT": place}
         done = headwater("spark", "stream", "--batch-events", str(batch), environment=armed, timeout_s=400)
         assert done.returncode == -9, done.stderr
-    run(spark, TopicStream(secured(kafka, topic), str(tmp_path / "lake"), batch_events=batch))
+    run_stream(spark, TopicStream(secured(kafka, topic), str(tmp_path / "lake"), batch_events=batch))
     stored = Counter(row["run_id"] for row in rows(tmp_path, "events", ["run_id"]))
     assert stored == Counter(f"run-{n}" for n in range(count * 9 // 10))
     assert sum(1 for _ in rows(tmp_path, "duplicates", ["sequence"])) == count // 10

@@ -20,11 +20,11 @@ from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
-from headwater.lineage.traversal.clear_rows import Writes
+from headwater.lineage.traversal.clear_rows import WriteTimes
 from headwater.lineage.traversal.column_verdicts import ColumnVerdict
 from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.impact import Mode, walk
-from headwater.lineage.traversal.masking_surface import MaskingSurface, surface_with_rows
+from headwater.lineage.traversal.impact import Mode, walk_lineage
+from headwater.lineage.traversal.masking_surface import MaskingSurface, find_surface_with_rows
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
@@ -70,9 +70,9 @@ class LineageWorld:
             and (known_at_us is None or fact.received_us <= known_at_us)
         ]
         self.scene = FactSnapshot(self.parts, contents, rules=rules)
-        self.graph, self.counted = self.scene.graph, self.scene.counted()
+        self.graph, self.counted = self.scene.graph, self.scene.counted_edges()
         if window_us is not None:
-            self.counted = self.scene.counted_with_earlier(Window(window_us, as_of_us))
+            self.counted = self.scene.counted_edges_with_earlier(Window(window_us, as_of_us))
 
     # Answers with full names, comparable with those of the reference
 
@@ -96,7 +96,9 @@ class LineageWorld:
     def table_edges(self) -> set[TableEdge]:
         opaque: dict[tuple[Name, Name], bool] = {}
         words = (
-            (lineage, lineage.output) for number, (_, lineage) in self.graph.sets.items() if self.counted.says(number)
+            (lineage, lineage.output)
+            for number, (_, lineage) in self.graph.edge_sets.items()
+            if self.counted.is_counted(number)
         )
         for lineage, output in words:
             for source in lineage.source_datasets if output is not None else ():
@@ -123,17 +125,17 @@ class LineageWorld:
 
     def hits(self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6) -> list[Hit]:
         """Return what a column reaches, or what reaches it."""
-        counted = self.counted.of_use() if forward else self.counted.of_rows()
+        counted = self.counted.with_earlier_uses() if forward else self.counted.with_earlier_writes()
         starts = self._starts(column)
-        return walk(self.graph, starts, counted, forward=forward, mode=mode, depth=depth, limit=10**6).hits
+        return walk_lineage(self.graph, starts, counted, forward=forward, mode=mode, depth=depth, limit=10**6).hits
 
     def knows(self, column: Column) -> bool:
         """Tell whether an edge mentions the dataset of a column."""
-        return self.counted.lifetimes.newest(Name(*column[:2])) is not None
+        return self.counted.lifetimes.newest_generation(Name(*column[:2])) is not None
 
     def _starts(self, column: Column) -> set[int]:
         """Return where a question about a column begins, and what is nested in it."""
-        numbers = self.counted.lifetimes.starts(Name(*column[:2]))
+        numbers = self.counted.lifetimes.start_generations(Name(*column[:2]))
         assert numbers, f"{column} is not in the graph, which has {self.graph.names}"
         return self.counted.nesting.add_nested_columns({self._node_in(number, column[2] or "") for number in numbers})
 
@@ -143,14 +145,16 @@ class LineageWorld:
         return {(*self.graph.names[each.dataset].parts, each.key): each.exposure for each in found.columns}
 
     def _surface(self, tagged: Iterable[Column]) -> MaskingSurface:
-        every = [(number, each[2]) for each in tagged for number in self.counted.lifetimes.of(Name(*each[:2]))]
+        every = [
+            (number, each[2]) for each in tagged for number in self.counted.lifetimes.all_generations(Name(*each[:2]))
+        ]
         names = self.graph.names
         named = [(n, own) for n, key in every for own in ([key] if key is not None else self.keys(names[n]))]
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
         nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
-        writes = Writes(self.scene.seen, self.scene.rows_until)
-        return surface_with_rows(self.graph, nodes, whole, self.counted, writes)
+        writes = WriteTimes(self.scene.report_times, self.scene.rows_until_us)
+        return find_surface_with_rows(self.graph, nodes, whole, self.counted, writes)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""
@@ -201,7 +205,9 @@ class LineageWorld:
 
     @property
     def dropped(self) -> set[str]:
-        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.exists(name)}
+        return {
+            short(name) for name in self.scene.naming.generations.changed_locations() if not self.scene.exists(name)
+        }
 
     @property
     def rows_confirmed(self) -> dict[str, bool]:
@@ -228,12 +234,12 @@ class LineageWorld:
 
     def tagged(self, key: str) -> set[str]:
         """Return the columns (or datasets, as `dataset.None`) with a tag."""
-        tags = ((name, tag) for name, found in self.scene.tags().items() for tag in found)
+        tags = ((name, tag) for name, found in self.scene.current_tags().items() for tag in found)
         return {self._told((*name.parts, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
 
     def of_all_times(self) -> "LineageWorld":
         """Look at every execution that ever was from now on, as `view=all` does."""
-        self.counted = self.scene.counted().everything()
+        self.counted = self.scene.counted_edges().with_all_edge_sets()
         return self
 
     def behind_tag(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
@@ -257,13 +263,13 @@ class LineageWorld:
             (each.dataset, each.key): (*self.graph.names[each.dataset].parts, each.key) for each in found.columns
         }
         shown = {(each.dataset, each.key) for each in found.columns if each.exposure != "exposed"}
-        until = {named[at]: time_us for at, time_us in found.until.items() if at in shown}
+        until = {named[at]: time_us for at, time_us in found.last_clear_write_us.items() if at in shown}
         return {named[each.dataset, each.key]: each.exposure for each in found.columns}, until
 
     def via(self, column: Column, reached: str) -> str:
         """Return the column before a reached one on the path that is shown."""
         starts = self._starts(column)
-        hits = walk(self.graph, starts, self.counted, forward=True, mode="value", depth=100, limit=100).hits
+        hits = walk_lineage(self.graph, starts, self.counted, forward=True, mode="value", depth=100, limit=100).hits
         return next(
             self._told(self._column(hit.parent)) for hit in hits if self._told(self._column(hit.node)) == reached
         )
@@ -271,7 +277,7 @@ class LineageWorld:
     def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
         """Return what is reached within limits, in order, and whether there is more."""
         starts = self._starts(column)
-        found = walk(self.graph, starts, self.counted, forward=True, mode="value", depth=depth, limit=limit)
+        found = walk_lineage(self.graph, starts, self.counted, forward=True, mode="value", depth=depth, limit=limit)
         return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
 
     def surface(self, *tagged: Column) -> dict[str, str]:
@@ -282,7 +288,9 @@ class LineageWorld:
         found = self._surface(tagged)
         shown = {(each.dataset, each.key) for each in found.columns if each.exposure != "exposed"}
         return {
-            self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in found.until.items() if at in shown
+            self._told((*self.graph.names[at[0]].parts, at[1])): us
+            for at, us in found.last_clear_write_us.items()
+            if at in shown
         }
 
     def unused(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
@@ -294,8 +302,8 @@ class LineageWorld:
     # How
 
     def _lineage(self) -> Iterator[tuple[JobOutput, OutputLineage, Name]]:
-        for number, (job_output, lineage) in self.graph.sets.items():
-            if self.counted.live[number] and lineage.output is not None:
+        for number, (job_output, lineage) in self.graph.edge_sets.items():
+            if self.counted.live_mask[number] and lineage.output is not None:
                 yield job_output, lineage, lineage.output
 
     def _node_in(self, number: int, column: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.spark.repeated_passes import passes
+from headwater.spark.repeated_passes import run_passes
 from headwater.tables import COLUMN_EDGES, EDGE_SETS, EVENTS, RUN_DATASETS, RUNS, TABLE_EDGES
 from tests.lake.test_bronze_shapes import made, samples, spoiled
 from tests.reference.world_events import at, column_lineage, dataset, facet, run_event, schema, source, step
@@ -83,7 +83,7 @@ class PassedLake(SparkLake):
         odd = [*recurring(LATER_RECURRING, long=facet(text="x" * 5000)), *samples(), *spoiled(), *made()]
         rest = [[*runs(RUNS_EACH), *begun, *odd]]
         self._send([*recurring(RECURRING), *runs(0)])
-        for count, _ in passes(self.spark, self.uri, lambda: RULES, every_s=0.1):
+        for count, _ in run_passes(self.spark, self.uri, lambda: RULES, every_s=0.1):
             taken.append(count)
             if rest:
                 self._send(rest.pop())

@@ -20,7 +20,7 @@ from headwater.common import failpoints
 from headwater.common.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.file_ingest.hadoop_files import HadoopFiles
-from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.source_kinds import StorageSource, ingest_source
 from headwater.spark.refresh import refresh
 from tests.support.paths import ROOT
 from tests.support.running import started
@@ -118,7 +118,7 @@ def main() -> int:
         if lake == DELETE:
             HadoopFiles(_session()).delete(places[0], *map(int, places[1:]))
         elif places:
-            ingest_source(_session(), lake, Landing(places[0], "lines"))
+            ingest_source(_session(), lake, StorageSource(places[0], "lines"))
         else:
             refresh(_session(), lake, UserRules())
     except LakeUnavailable as error:

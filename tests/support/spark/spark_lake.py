@@ -15,7 +15,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
 from headwater.spark.delta.spark_delta import TASK_BYTES, TableFolder
-from headwater.spark.layer_generations import current
+from headwater.spark.layer_generations import current_generation
 from headwater.spark.layer_positions import LayerPosition, read_position
 from headwater.spark.refresh import refresh
 from headwater.spark.silver.state import newest_rows
@@ -155,7 +155,7 @@ class SparkLake:
         return Path(self.layer(layer).uri(table))
 
     def layer(self, layer: str) -> TableFolder:
-        found = current(self.spark, self.uri, RULES.rules_hash)
+        found = current_generation(self.spark, self.uri, RULES.rules_hash)
         assert found
         return found[layer]
 

@@ -55,7 +55,7 @@ def dax_references(expression: str) -> Iterator[DaxReference]:
             if table is not None:
                 before.pop()
             is_counted = behind == ")" and _is_only_counted(before)
-            yield from _whole_tables(before)
+            yield from _pop_whole_tables(before)
             yield DaxReference(table, text[1:].removesuffix("]").replace("]]", "]"), is_counted)
         elif kind in ("quoted", "word") or text == "(":
             if text == "(" and before and before[-1][0] == "word":
@@ -63,8 +63,8 @@ def dax_references(expression: str) -> Iterator[DaxReference]:
             elif text != "(":
                 before.append((kind, text))
         elif kind == "other":
-            yield from _whole_tables(before)
-    yield from _whole_tables(before)
+            yield from _pop_whole_tables(before)
+    yield from _pop_whole_tables(before)
 
 
 def _tokens(expression: str) -> Iterator[tuple[str, str]]:
@@ -86,7 +86,7 @@ def _table_name(kind: str, text: str) -> str | None:
     return text if kind == "word" else None
 
 
-def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
+def _pop_whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
     """Clear `before` and yield each name in it as a whole table, although a name may also be a variable."""
     for at, (kind, text) in enumerate(before):
         table = _table_name(kind, text)

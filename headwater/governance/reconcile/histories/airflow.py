@@ -50,7 +50,7 @@ def _tasks_between(
         if not spans:
             return
         from_us, to_us, offset = spans.pop()
-        bounds = {f"{by}_gte": _iso(from_us), f"{by}_lte": _iso(to_us)}
+        bounds = {f"{by}_gte": _iso_time(from_us), f"{by}_lte": _iso_time(to_us)}
         found = api.get_document(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
         if not isinstance(found, dict) or not isinstance(found.get("task_instances"), list):
             raise WrongSetting(
@@ -68,7 +68,7 @@ def _tasks_between(
             spans.append((from_us, to_us, offset + len(tasks)))
 
 
-def _iso(moment_us: int) -> str:
+def _iso_time(moment_us: int) -> str:
     return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
 
 

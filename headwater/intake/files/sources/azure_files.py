@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.extras import require_extra
-from headwater.common.storage_faults import explain
+from headwater.common.storage_faults import explain_storage_error
 from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.blob_claims import blob_credential
 from headwater.intake.files.sources.file_source import FileGone, FoundFile, is_folder_of_earlier_day, is_ignored_name
@@ -52,7 +52,7 @@ class AzurePlace(NamedTuple):
 class AzureFiles:
     """One file, or the files of a folder. Connects with the first request. Not thread-safe."""
 
-    look_every_s = 10.0  # each listing costs requests
+    poll_interval_s = 10.0  # each listing costs requests
 
     def __init__(self, address: str, options: Mapping[str, str], client_id: str | None) -> None:
         """Store the address without connecting. Raises WrongSetting if it is not valid.
@@ -154,7 +154,7 @@ class AzureFiles:
                 yield from self._files_below(name, since_us)
 
     def _retry_error(self, what: str, error: Exception) -> Retry:
-        return Retry(f"Cannot {what} {self._address}: {explain(error, 'PATH')}")
+        return Retry(f"Cannot {what} {self._address}: {explain_storage_error(error, 'PATH')}")
 
 
 class RangedFile(io.RawIOBase):
@@ -209,7 +209,7 @@ class RangedFile(io.RawIOBase):
         except (ResourceModifiedError, ResourceNotFoundError) as error:
             raise FileGone(self._address) from error
         except AzureError as error:
-            raise Retry(f"Cannot read {self._address}: {explain(error, 'PATH')}") from error
+            raise Retry(f"Cannot read {self._address}: {explain_storage_error(error, 'PATH')}") from error
         self._version = answer.properties["etag"]
         buffer[: len(text)] = text
         self._at += len(text)

@@ -41,7 +41,7 @@ class FileSource(Protocol):
     store: str
     """Identifies the store: two files with the same store and identity are the same file."""
 
-    look_every_s: float
+    poll_interval_s: float
     """Minimum seconds between two listings with --follow, because a listing costs requests."""
 
     def files(self, since_us: int) -> Iterator[FoundFile]:

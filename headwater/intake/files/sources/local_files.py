@@ -83,7 +83,7 @@ class LocalFiles:
     """
 
     store = "file"
-    look_every_s = 0.5  # by listing, because the system sends no notifications for mounted files
+    poll_interval_s = 0.5  # by listing, because the system sends no notifications for mounted files
 
     def __init__(self, root: Path) -> None:
         """Store the path. Raises WrongSetting if there is no file or folder."""

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from headwater.events.decode import decode
+from headwater.sinks.targets.datahub.urns import escape_urn
 
 Aspect = dict[str, Any]
 
@@ -20,18 +21,17 @@ _KEYS = {
     "inputDatajobEdges": "destinationUrn", "upstreams": "dataset",
 }  # fmt: skip
 _SOURCE = "attribution␟source"
-_RESERVED = {ord(sign): f"%{ord(sign):02X}" for sign in ",()"} | {ord("␟"): "%E2%90%9F"}
 
 
 def upsert_proposal(urn: str, name: str, aspect: Aspect) -> Aspect:
     """Return the proposal that replaces an aspect."""
-    return _proposal(urn, name, "UPSERT", aspect, "application/json")
+    return _change_proposal(urn, name, "UPSERT", aspect, "application/json")
 
 
 def add_lineage_proposals(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
     """Yield the proposal that adds the edges of an aspect to the existing edges; yields nothing without edges."""
     if operations := [_add_operation(path, value) for path, value in _edges_with_paths(aspect)]:
-        yield _proposal(urn, name, "PATCH", operations, "application/json-patch+json")
+        yield _change_proposal(urn, name, "PATCH", operations, "application/json-patch+json")
 
 
 def add_tags_proposals(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
@@ -52,11 +52,6 @@ def add_owners_proposals(urn: str, owners: Iterable[tuple[str, str]]) -> Iterato
     ]
     if added:
         yield _patch_proposal(urn, "ownership", {"owners": ["owner", "type", "typeUrn", _SOURCE]}, added)
-
-
-def escape_urn(text: str) -> str:
-    """Escape a text for use inside a URN."""
-    return text.translate(_RESERVED)
 
 
 def tag_urn(tag: str) -> str:
@@ -118,10 +113,10 @@ def _add_operation(path: Sequence[str], value: Any) -> Aspect:
 
 def _patch_proposal(urn: str, name: str, keys: Aspect, operations: Sequence[Aspect]) -> Aspect:
     patch = {"arrayPrimaryKeys": keys, "patch": operations}
-    return _proposal(urn, name, "PATCH", patch, "application/json-patch+json")
+    return _change_proposal(urn, name, "PATCH", patch, "application/json-patch+json")
 
 
-def _proposal(urn: str, name: str, change: str, value: Any, content: str) -> Aspect:
+def _change_proposal(urn: str, name: str, change: str, value: Any, content: str) -> Aspect:
     return {
         "entityType": urn.split(":", 3)[2],
         "entityUrn": urn,

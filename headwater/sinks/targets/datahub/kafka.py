@@ -14,7 +14,7 @@ from headwater.sinks.connecting.kafka_topic import KafkaRecord
 from headwater.sinks.interface.options import SecretResolver
 from headwater.sinks.interface.shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions
-from headwater.sinks.targets.kafka import open_topic
+from headwater.sinks.targets.kafka import kafka_topic
 
 _LARGEST_BYTES = 5 << 20
 """Maximum size of a record in DataHub's topic, in bytes."""
@@ -54,7 +54,7 @@ class KafkaEmitter:
         """Raise WrongSetting if a secret is missing."""
         self._subject = f"{given.mcp_topic}-value"
         self._registry: Poster = open_poster(given.model_copy(update={"url": given.schema_registry}), reveal)
-        self._topic = open_topic(given.bootstrap, given.mcp_topic, given.producer_config, _LARGEST_BYTES, reveal)
+        self._topic = kafka_topic(given.bootstrap, given.mcp_topic, given.producer_config, _LARGEST_BYTES, reveal)
         self._patience_s = given.timeout
         self._registered: _RegisteredSchema | None = None
 

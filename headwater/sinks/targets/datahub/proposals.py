@@ -22,7 +22,6 @@ from headwater.sinks.targets.datahub.aspects import (
     add_owners_proposals,
     add_tags_proposals,
     audit_stamp,
-    escape_urn,
     facet_properties,
     platform_instance_proposal,
     upsert_proposal,
@@ -30,7 +29,7 @@ from headwater.sinks.targets.datahub.aspects import (
 from headwater.sinks.targets.datahub.datasets import dataset_aspects, operation_aspects, tags_of_entity
 from headwater.sinks.targets.datahub.lineage import Lineage, lineage_of
 from headwater.sinks.targets.datahub.options import DataHubOptions
-from headwater.sinks.targets.datahub.urns import DataHubUrns
+from headwater.sinks.targets.datahub.urns import DataHubUrns, escape_urn
 
 _OWNER_TYPES = frozenset({
     "BUSINESS_OWNER", "CONSUMER", "CUSTOM", "DATAOWNER", "DATA_STEWARD", "DELEGATE", "DEVELOPER", "NONE", "PRODUCER",
@@ -80,7 +79,7 @@ class ProposalBuilder:
         return proposals
 
     def _flow_proposals(self, merged: MergedEvent, flow: str, orchestrator: str) -> Iterator[Aspect]:
-        engine = {name: raw for name, raw in merged.of_run.items() if name == "processing_engine"}
+        engine = {name: raw for name, raw in merged.run_facets.items() if name == "processing_engine"}
         name = self._given.flow_name or job_key(merged.job, None).name.split(".", 1)[0]
         yield upsert_proposal(
             flow, "dataFlowInfo", {"name": name, "customProperties": facet_properties(engine) | flow_properties(merged)}
@@ -98,19 +97,19 @@ class ProposalBuilder:
             if merged.kind == "RUN"
             else {}
         )
-        described = facet_properties({key: raw for key, raw in merged.of_job.items() if key not in _OTHER_ASPECTS})
+        described = facet_properties({key: raw for key, raw in merged.job_facets.items() if key not in _OTHER_ASPECTS})
         info: Aspect = {
             "name": name.split(".", 1)[-1] or name,
             "type": {"string": orchestrator},
             "customProperties": described | job_properties(merged) | {key: time for key, time in times.items() if time},
             "created": {"time": merged.first_event_us // 1000},
         }
-        text = facet_members(merged.of_job, "documentation").get("description")
+        text = facet_members(merged.job_facets, "documentation").get("description")
         yield upsert_proposal(job, "dataJobInfo", info | ({"description": text} if isinstance(text, str) else {}))
         yield upsert_proposal(job, "status", {"removed": False})
         yield self._instance_proposal(job, orchestrator)
-        yield from add_tags_proposals(job, tags_of_entity(merged.of_job))
-        yield from add_owners_proposals(job, _owners_of_job(merged.of_job))
+        yield from add_tags_proposals(job, tags_of_entity(merged.job_facets))
+        yield from add_owners_proposals(job, _owners_of_job(merged.job_facets))
 
     def _instance_proposal(self, urn: str, orchestrator: str) -> Aspect:
         return platform_instance_proposal(
@@ -170,25 +169,30 @@ def _owner_urn(name: str) -> str:
 
 def flow_properties(merged: MergedEvent) -> dict[str, str]:
     """Return the properties of a flow: engine and versions, Spark's properties and the members of Airflow's DAG."""
-    return _members_as_text([*_engine_members(merged), *_member_if_set(facet_members(merged.of_run, "airflow"), "dag")])
+    return _members_as_text(
+        [*_engine_members(merged), *_member_if_set(facet_members(merged.run_facets, "airflow"), "dag")]
+    )
 
 
 def job_properties(merged: MergedEvent) -> dict[str, str]:
     """Return the properties of a job: engine, job type, Spark's properties and job details, and Airflow's task."""
-    kind, job = facet_members(merged.of_job, "jobType"), facet_members(merged.of_run, "spark_jobDetails")
+    kind, job = facet_members(merged.job_facets, "jobType"), facet_members(merged.run_facets, "spark_jobDetails")
     return _members_as_text([
         *_engine_members(merged),
         *((name, kind.get(name)) for name in _JOB_TYPE),
         *((name, job.get(name)) for name in _SPARK_JOB),
-        *_member_if_set(facet_members(merged.of_run, "airflow"), "task"),
+        *_member_if_set(facet_members(merged.run_facets, "airflow"), "task"),
     ])  # fmt: skip
 
 
 def _engine_members(merged: MergedEvent) -> Iterator[tuple[str, Any]]:
-    engine, versions = facet_members(merged.of_run, "processing_engine"), facet_members(merged.of_run, "spark_version")
+    engine, versions = (
+        facet_members(merged.run_facets, "processing_engine"),
+        facet_members(merged.run_facets, "spark_version"),
+    )
     yield from ((key, engine.get(name)) for name, key in _ENGINE.items())
     yield from ((name, versions.get(name)) for name in _SPARK_VERSIONS)
-    yield from _member_if_set(facet_members(merged.of_run, "spark_properties"), "properties")
+    yield from _member_if_set(facet_members(merged.run_facets, "spark_properties"), "properties")
 
 
 def _member_if_set(members: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
@@ -218,7 +222,7 @@ def run_aspects(merged: MergedEvent, job: str, inputs: Sequence[str], outputs: S
         yield upsert_proposal(urn, "dataProcessInstanceInput", {"inputs": [*inputs]})
     if outputs:
         yield upsert_proposal(urn, "dataProcessInstanceOutput", {"outputs": [*outputs]})
-    described = {name: raw for name, raw in merged.of_run.items() if name not in _NOT_PROPERTIES}
+    described = {name: raw for name, raw in merged.run_facets.items() if name not in _NOT_PROPERTIES}
     yield upsert_proposal(
         urn, "dataProcessInstanceProperties",
         {
@@ -249,7 +253,7 @@ def _run_event_aspect(state: str, started_us: int | None, ended_us: int) -> Aspe
 
 def _run_relations_aspect(merged: MergedEvent, job: str) -> Aspect:
     found: Aspect = {"parentTemplate": job, "upstreamInstances": []}
-    parent = facet_members(merged.of_run, "parent")
+    parent = facet_members(merged.run_facets, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )

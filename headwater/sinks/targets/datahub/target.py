@@ -132,12 +132,12 @@ class DataHubTarget:
         one = next((each for each in actions if each.run_id == application_events.run_id), None)
         return self._payload(merge_application(one, own, actions[one]), application_events.at) if one else None
 
-    def _is_due(self, merged: MergedEvent, events: Sequence[SinkEvent], news: set[str]) -> bool:
+    def _is_due(self, merged: MergedEvent, events: Sequence[SinkEvent], new_event_ids: set[str]) -> bool:
         """Return whether a run's heartbeat is due; always true without `streaming_job`, and for jobs and datasets."""
         if not self._given.streaming_job or merged.kind != "RUN":
             return True
-        fresh = [each.head.received_us for each in events if each.head.event_id in news]
-        old = [each.head.received_us for each in events if each.head.event_id not in news]
+        fresh = [each.head.received_us for each in events if each.head.event_id in new_event_ids]
+        old = [each.head.received_us for each in events if each.head.event_id not in new_event_ids]
         return is_heartbeat_due(fresh, old, int(self._given.streaming_heartbeat * 1e6))
 
     def _payload(self, merged: MergedEvent, at: SinkEvent) -> Payload | None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from headwater.events.event import SentSymlink
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key
-from headwater.sinks.targets.datahub.aspects import escape_urn
 from headwater.sinks.targets.datahub.options import DataHubOptions, PlatformRule
 
 _FILES = {
@@ -21,6 +20,12 @@ _RENAMED = {"awsathena": "athena", "sqlserver": "mssql"}
 _GLUE = ("aws:glue:", "arn:aws:glue:")
 _ONELAKE = re.compile(r"([^@/]+)@onelake\.dfs\.fabric\.microsoft\.com/([^/]+)/Tables/(?:([^/]+)/)?([^/]+)")
 _DEFAULT_RULE = PlatformRule(namespace="*")
+_RESERVED = {ord(sign): f"%{ord(sign):02X}" for sign in ",()"} | {ord("␟"): "%E2%90%9F"}
+
+
+def escape_urn(text: str) -> str:
+    """Escape a text for use inside a URN."""
+    return text.translate(_RESERVED)
 
 
 class PlatformName(NamedTuple):

@@ -54,7 +54,7 @@ class PurviewAccount:
         """Close the connection."""
         self._poster.close()
 
-    def missing_types(self, types: set[str]) -> set[str]:
+    def create_types_and_list_unknown(self, types: set[str]) -> set[str]:
         """Return the types that the account does not know; creates our own types if they are missing."""
         asked = sorted(types - self._types)
         missing = {each for each in asked if self._request("GET", _type_path(each)).status == 404}

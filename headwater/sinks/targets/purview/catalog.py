@@ -78,7 +78,7 @@ class PurviewCatalog:
         self._columns.update_columns({key: own for key, own in columns.items() if self._known[key] == key}, made)
         sent = _newest_per_job(rewrite_references(process, self._known) for process in processes)
         self._account.post_entities(sent)
-        self._delete_placeholders({was: now for was, now in found.items() if was[0] == PLACEHOLDER and now != was})
+        self._replace_placeholders({was: now for was, now in found.items() if was[0] == PLACEHOLDER and now != was})
         self._delete_replaced([process for process in sent if "outputs" in process["attributes"]])
 
     def _find_assets(self, datasets: Sequence[Entity]) -> dict[Key, Key]:
@@ -102,7 +102,7 @@ class PurviewCatalog:
         words = search_term(dataset)
         return match_asset(dataset, self._account.search_assets(words)) if words else None
 
-    def _delete_placeholders(self, bound: Mapping[Key, Key]) -> None:
+    def _replace_placeholders(self, bound: Mapping[Key, Key]) -> None:
         """Replace references to placeholders with references to the assets in `bound`, and delete the placeholders."""
         there = [*self._account.find_existing(PLACEHOLDER, (name for _, name in bound), related=True)]
         by_guid = {each.guid: bound[PLACEHOLDER, each.qualified_name] for each in there}

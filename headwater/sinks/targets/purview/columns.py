@@ -35,32 +35,32 @@ class ColumnsRule(ConfigModel):
     type: str = Field(pattern=r"^\w+$", description="Type of the entities.")
     relation: str = Field("table", pattern=r"^\w+$", description="Attribute by which a column refers to its table.")
     qualified_name: str = Field(
-        "{qualified_name}#{column}", min_length=1, description="Template with the rule's holes."
+        "{qualified_name}#{column}", min_length=1, description="Template with the rule's placeholders."
     )
     data_type: str = Field("data_type", pattern=r"^\w+$", description="Attribute for the data type.")
     description: str = Field("description", pattern=r"^\w+$", description="Attribute for the description.")
 
-    def parse_template(self, holes: set[str]) -> Template:
+    def parse_template(self, placeholders: set[str]) -> Template:
         """Read the template of the qualified name; raises ValueError with the problem if it is invalid.
 
-        holes: the placeholders of the rule, which the template may use.
+        placeholders: those of the rule, which the template may use.
         """
-        if taken := holes & {"qualified_name", "column"}:
-            raise ValueError(f"the hole {min(taken)!r} is reserved in `columns`; rename it in your rule")
-        return read_template(self.qualified_name, holes | {"qualified_name", "column"})
+        if taken := placeholders & {"qualified_name", "column"}:
+            raise ValueError(f"the placeholder {min(taken)!r} is reserved in `columns`; rename it in your rule")
+        return read_template(self.qualified_name, placeholders | {"qualified_name", "column"})
 
 
 class ColumnNames(NamedTuple):
-    """Names the columns of one table. holes: the value of each placeholder of the template."""
+    """Names the columns of one table. placeholders: the value of each placeholder of the template."""
 
     rule: ColumnsRule
     template: Template
-    holes: Mapping[str, str]
+    placeholders: Mapping[str, str]
 
     def qualified_name(self, column: str) -> str:
         """Return a column's qualified name; `#` is escaped, so that table `a#b` and column `b#c` stay distinct."""
         escaped = column.replace("%", "%25").replace("#", "%23")
-        return self.template.fill({**self.holes, "column": escaped})
+        return self.template.fill({**self.placeholders, "column": escaped})
 
 
 def names_of_placeholder(qualified_name: str) -> ColumnNames:

@@ -20,7 +20,7 @@ from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
 from headwater.lineage.edges.run_edges import derive_output_lineages
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver, event_bindings
-from headwater.lineage.names.operations import count_parts
+from headwater.lineage.names.operations import count_name_parts
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.jobs import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, merge_run
@@ -56,16 +56,16 @@ class EntityBuilder:
     def run_entities(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return the entities of one run, or one declaration: datasets before the processes that refer to them."""
         naming = NameResolver()
-        naming.bind(link for fact in facts for link in event_bindings(fact))
+        naming.add_bindings(link for fact in facts for link in event_bindings(fact))
         run = merge_run(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())
-        schemas = {each.name.plain: each.schema for each in mentions if each.schema}
+        schemas = {each.name.without_generation: each.schema for each in mentions if each.schema}
         of_run = partial(self._dataset_and_column_entities, schemas, iso_time(run.last_us) or "")
         datasets: dict[str, list[Entity]] = {}
         processes = [] if run.kind == "DATASET" else [_job_entity(run)]
         for inputs, lineages in _group_by_inputs(derive_output_lineages(run, rules)).items():
-            outputs = sorted(each.output.plain for each in lineages if each.output)
+            outputs = sorted(each.output.without_generation for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
                 datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them
                 continue
@@ -132,7 +132,8 @@ class EntityBuilder:
             for edge in lineage.edges:
                 if lineage.output and edge.target is not None and edge.transformation.is_direct:
                     pair = tuple(
-                        self._qualified_name(each.plain).qualified_name for each in (edge.source, lineage.output)
+                        self._qualified_name(each.without_generation).qualified_name
+                        for each in (edge.source, lineage.output)
                     )
                     pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
         return [
@@ -151,7 +152,7 @@ def _group_by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...]
         same.setdefault((id(each.source_datasets), id(each.column_sources)), []).append(each)
     found: dict[tuple[Name, ...], list[OutputLineage]] = {}
     for outputs in same.values():
-        inputs = {name.plain for name in (*outputs[0].source_datasets, *outputs[0].column_sources)}
+        inputs = {name.without_generation for name in (*outputs[0].source_datasets, *outputs[0].column_sources)}
         found.setdefault(tuple(sorted(inputs)), []).extend(outputs)
     return found
 
@@ -176,4 +177,4 @@ def _job_entity(run: Run) -> Entity:
 
 def _spelling_preference(sent: Name) -> tuple[int, str, str]:
     """Return a sort key that prefers a table without a schema, then capital letters, whatever the order of events."""
-    return count_parts(sent.name), sent.name, sent.namespace
+    return count_name_parts(sent.name), sent.name, sent.namespace

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
-from headwater.lineage.names.operations import count_parts
+from headwater.lineage.names.operations import count_name_parts
 from headwater.lineage.names.patterns import Pattern, Template, read_pattern, read_template
 from headwater.sinks.interface.options import ConfigModel
 from headwater.sinks.targets.purview.atlas import PLACEHOLDER
@@ -81,12 +81,12 @@ class _CompiledRule(NamedTuple):
             return None
         if self.rule.type is None or self.qualified_name is None:
             return _placeholder_name(dataset, self.rule.id, self.rule.why, sent.display)
-        holes = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
-        shown = self.shown.fill(holes) if self.shown else sent.display
-        named = self.qualified_name.fill(holes)
+        placeholders = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
+        shown = self.shown.fill(placeholders) if self.shown else sent.display
+        named = self.qualified_name.fill(placeholders)
         columns = None
         if self.rule.columns and self.column:
-            columns = ColumnNames(self.rule.columns, self.column, {**holes, "qualified_name": named})
+            columns = ColumnNames(self.rule.columns, self.column, {**placeholders, "qualified_name": named})
         return QualifiedName(self.rule.type, named, shown, self.rule.id, self.rule.why, columns)
 
 
@@ -99,7 +99,7 @@ class _SentName:
     @property
     def is_bare(self) -> bool:
         """Return whether the name was sent as a bare table, with the database in the namespace."""
-        return self._sent is not None and count_parts(self._sent.name) == 1
+        return self._sent is not None and count_name_parts(self._sent.name) == 1
 
     @property
     def display(self) -> str:
@@ -113,7 +113,7 @@ class _SentName:
         if self._sent is None:
             return self._dataset
         steps = reversed(self._forms.explain(*self._sent.parts))
-        found = (each.before for each in steps if _casefolded(each.before) == _casefolded(self._dataset))
+        found = (each.before for each in steps if _casefold_name(each.before) == _casefold_name(self._dataset))
         return next((each for each in found if each.name != self._dataset.name), self._dataset)
 
 
@@ -154,7 +154,7 @@ class QualifiedNames:
         Returns the rules that lead to its canonical name (`items`), and the fields of QualifiedName without `columns`.
         """
         steps = [
-            {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
+            {"rule": step.rule, **step.after.as_json, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
         found = self.qualified_name(self.forms.canonical(namespace, name), Name(namespace, name))._asdict()
         return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
@@ -166,7 +166,7 @@ def _placeholder_name(dataset: Name, rule: str, why: str, shown: str) -> Qualifi
     return QualifiedName(PLACEHOLDER, qualified_name, shown, rule, why, columns)
 
 
-def _casefolded(name: Name) -> tuple[str, str]:
+def _casefold_name(name: Name) -> tuple[str, str]:
     return name.namespace.lower(), name.name.lower()
 
 
@@ -178,12 +178,12 @@ def _last_path_part(name: str) -> str:
 def _compile_rule(rule: QualifiedNameRule) -> _CompiledRule:
     """Compile the patterns and templates of a rule; raises ValueError with the problem if one is invalid."""
     namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
-    holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
-    if twice := holes & named:
+    placeholders, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
+    if twice := placeholders & named:
         raise ValueError(f"namespace and name both use the placeholder {min(twice)!r}; rename one")
-    known = holes | named | {_WORKSPACE}
-    if _WORKSPACE in holes | named:
-        raise ValueError(f"the hole {_WORKSPACE!r} is reserved for the sink's option; rename it")
+    known = placeholders | named | {_WORKSPACE}
+    if _WORKSPACE in placeholders | named:
+        raise ValueError(f"the placeholder {_WORKSPACE!r} is reserved for the sink's option; rename it")
     templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
     columns = rule.columns.parse_template(known) if rule.columns else None
     holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.placeholders}

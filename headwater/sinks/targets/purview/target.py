@@ -107,7 +107,9 @@ class PurviewTarget:
         """Upsert the entities of payloads; refuses payloads with types that the account does not know."""
         entities = [msgspec.json.decode(payload.body)["entities"] for payload in payloads]
         try:
-            missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
+            missing = self._account.create_types_and_list_unknown(
+                {each["typeName"] for own in entities for each in own}
+            )
             refused = {
                 place: _unknown_types_refusal(unknown)
                 for place, own in enumerate(entities)
@@ -123,7 +125,7 @@ class PurviewTarget:
         """Check access, and report which types of the rules the account does not know."""
         self._account.check_answer()
         try:
-            missing = self._account.missing_types(set(self._names.entity_types))
+            missing = self._account.create_types_and_list_unknown(set(self._names.entity_types))
         except RequestFailed as error:
             raise Retry(error.outcome_for(1).trouble or "It returned no list of types.") from error
         unknown = f"; it does not know {', '.join(sorted(missing))}: correct `names`" if missing else ""

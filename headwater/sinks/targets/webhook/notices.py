@@ -77,7 +77,7 @@ def contract_broken_notice(contract: BrokenContract, at_us: int, turn: int) -> b
 
 def unreported_found_notice(event: SinkEvent) -> bytes | None:
     """Return the notice of a comparison, or None if it has no findings; equal findings have the same id."""
-    data = unreported_data(event)
+    data = comparison_notice_data(event)
     if data is None:
         return None
     return _encode_notice("unreported.found", unreported_key(data), _event_time_us(_read_event(event), event), data)
@@ -138,7 +138,7 @@ def is_comparison(event: SinkEvent) -> bool:
     return head.kind == "JOB" and head.job_namespace == NAMESPACE and (head.job_name or "").startswith(PREFIX)
 
 
-def unreported_data(event: SinkEvent) -> dict[str, Any] | None:
+def comparison_notice_data(event: SinkEvent) -> dict[str, Any] | None:
     """Return the content of a notice about a comparison, or None if it found nothing.
 
     The content has the number of findings by kind and the newest findings.

@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 _INSTALL = re.compile(r"(<!-- install:begin[^\n]*-->\n).*?(<!-- install:end -->)", re.DOTALL)
-_RELEASED = """```
+_RELEASED = """<!-- run by tests/project/test_package.py -->
+```sh
 uvx --from 'headwater[server]' headwater demo    # without an installation
 pip install 'headwater[server]'
 ```

@@ -236,7 +236,8 @@ class KeyManager:
         """
         if caller.kind == "anyone":  # the first key ends open access, so only the owner of the folder may create it
             raise WrongQuestion(
-                "There are no keys yet, and the first key cannot be created over HTTP. Run `headwater keys add`."
+                "There are no keys yet, and the first key cannot be created over HTTP. Run `headwater keys add` with "
+                "`--data FOLDER` on the machine of the server, where FOLDER is its data folder."
             )
         namespaces, datasets = frozenset(request.namespaces), frozenset(request.datasets)
         name = request.name

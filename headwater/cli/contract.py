@@ -16,6 +16,7 @@ from headwater.cli.options import Data, Json, Key, Server, example_text
 from headwater.cli.printing import CSV, list_table, print_value
 from headwater.cli.question_commands import parameter_option
 from headwater.cli.text_format import escape_unprintable
+from headwater.common.counts import count_with_noun
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.governance.contracts.breaks import Break
 from headwater.governance.contracts.changes import contract_changes, next_version
@@ -82,6 +83,7 @@ def make(
         before = read_yaml(read_contract(out).text, str(out))
         document["version"] = next_version(before, document, str(out))
     write_file(out, to_yaml(document))
+    sys.stdout.write(f"Wrote version {document['version']} to {out}\n")
 
 
 @app.command(epilog=example_text("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
@@ -168,8 +170,9 @@ def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
         sys.stdout.write(
             "".join(f"{escape_unprintable(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks)
         )
-    more = f", {warnings} warnings" if warnings else ""
-    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
+    more = f", {count_with_noun(warnings, 'warning')}" if warnings else ""
+    found = f"{count_with_noun(promises, 'promise')} in {count_with_noun(len(checked), 'file')}"
+    sys.stdout.write(f"{found}, {len(items) - warnings} broken{more}\n")
 
 
 def _break_item(found: Break) -> dict[str, Any]:

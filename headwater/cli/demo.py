@@ -19,6 +19,7 @@ import typer
 
 from headwater.cli.printing import ITSELF, list_table, print_value
 from headwater.common.errors import HeadwaterError
+from headwater.common.standard_output import print_line
 
 if TYPE_CHECKING:
     from headwater.cli.server_client import ServerClient
@@ -116,21 +117,21 @@ def _run_session(
     """Send the recording, answer the questions and open the dashboard. Returns the exit status if the demo ends."""
     from headwater.cli.server_client import ServerClient
 
-    _print_line(f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
+    print_line(f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
     try:
         with closing(ServerClient(url, None)) as client:
             _send_recording(folder, url, end, prepared.result(), client)
             for number, question in enumerate(QUESTIONS):
                 answer = _answer_items(client, question)
                 if not number:
-                    _print_line(f"First answer {monotonic() - started:.1f} s after the start.")
+                    print_line(f"First answer {monotonic() - started:.1f} s after the start.")
                 _print_question(question, answer, url)
     except HeadwaterError as error:
-        _print_line(f"headwater: {error}")
+        print_line(f"headwater: {error}")
         return 3
     if leave:
         return 0
-    _print_line(_next_steps(url, end))
+    print_line(_next_steps(url, end))
     if open_page:
         with suppress(webbrowser.Error):
             webbrowser.open(url)
@@ -142,10 +143,10 @@ def _send_recording(folder: Path, url: str, end: datetime, events: list[bytes], 
     from headwater.operations.demo.replay import has_sent_all_events, send_recording, wait_until_answered
 
     if has_sent_all_events(folder):
-        _print_line(f"This folder already has the recorded events; the last one is at {end:%Y-%m-%d %H:%M} UTC.")
+        print_line(f"This folder already has the recorded events; the last one is at {end:%Y-%m-%d %H:%M} UTC.")
     else:
         send_recording(folder, url, end, events)
-        _print_line(
+        print_line(
             f"Sent {len(events)} recorded events of a shop: Spark notebooks fill bronze and silver, dbt fills gold.\n"
             f"All times were moved together, so that the last event is now ({end:%Y-%m-%d %H:%M} UTC)."
         )
@@ -162,9 +163,9 @@ def _answer_items(client: "ServerClient", question: DemoQuestion) -> dict[str, A
 
 def _print_question(question: DemoQuestion, answer: dict[str, Any], url: str) -> None:
     """Print an answer, and the command that prints all of its members."""
-    _print_line("")
+    print_line("")
     print_value(answer, False, lambda: list_table(question.title, answer, question.columns, _HEADERS))
-    _print_line(f"More: headwater {question.command} --server {url}")
+    print_line(f"More: headwater {question.command} --server {url}")
 
 
 def _next_steps(url: str, end: datetime) -> str:
@@ -192,10 +193,3 @@ def _is_interactive() -> bool:
     """Return whether a person can see a browser: standard output is a terminal and, on Linux, there is a display."""
     has_display = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.stdout.isatty() and has_display
-
-
-def _print_line(line: str) -> None:
-    """Print a line. Ignores a closed pipe."""
-    with suppress(OSError):
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()

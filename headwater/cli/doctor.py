@@ -16,6 +16,7 @@ from headwater.cli.options import Data, Json, Key, Server, example_text
 from headwater.cli.printing import CSV, list_table, print_value
 from headwater.cli.server_client import ServerClient
 from headwater.cli.text_format import escape_unprintable
+from headwater.common.counts import count_with_noun
 from headwater.common.durations import parse_duration_s
 from headwater.common.errors import HeadwaterError, WrongSetting
 from headwater.common.server_address import LOCAL
@@ -77,7 +78,7 @@ def _select_checks(
     """
     from headwater.operations.diagnosis.finding import Check, error_finding
     from headwater.operations.diagnosis.machine import EMPTY, checks_without_server, folder_checks, has_data
-    from headwater.operations.diagnosis.service import event_checks, server_checks
+    from headwater.operations.diagnosis.service import asking_once, event_checks, server_checks
 
     has_folder = settings is not None and has_data(settings)
     if settings and has_folder:
@@ -92,9 +93,9 @@ def _select_checks(
             return
         ready, is_own = {}, False
     if is_own:
-        versions = client.version(), version("headwater")
-        yield from server_checks(client.url, ready, versions, client.ask)
-        yield from event_checks(f"--server {client.url}", since_us, client.ask)
+        ask, versions = asking_once(client.ask), (client.version(), version("headwater"))
+        yield from server_checks(client.url, ready, versions, ask)
+        yield from event_checks(f"--server {client.url}", since_us, ask)
     elif settings and has_folder:
         folder = DataFolder(data)
         yield from checks_without_server(settings)
@@ -114,8 +115,6 @@ def _serves_folder(client: ServerClient, settings: Settings) -> bool:
 
 
 def _print_report(checks: Sequence[str], findings: "Sequence[Finding]", as_json: bool) -> None:
-    from headwater.operations.diagnosis.finding import count_with_noun
-
     problems = sum(each.level == "problem" for each in findings)
     items = [each._asdict() for each in findings]
     found = {"checks": checks, "items": items, "totalCount": len(items), "truncated": False}

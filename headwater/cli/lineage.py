@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from headwater.cli.answer_source import open_answer_source
 from headwater.cli.options import Data, Json, Key, Server, example_text
-from headwater.cli.printing import CSV, ITSELF, Arguments, list_printer, list_table, pairs_table, print_value
+from headwater.cli.printing import CSV, ITSELF, WIDE, Arguments, list_printer, list_table, pairs_table, print_value
 from headwater.cli.question_commands import add_command, parameter_option
 from headwater.common.errors import WrongQuestion
 from headwater.operations.settings import load_settings
@@ -75,6 +75,9 @@ _HEALTH = (
     "last_run.id",
     "failed_with",
 )
+_UNWELL = ("status", "kind", "name", "reason")
+"""Columns of a list of problems that fit into a terminal."""
+
 _NAMED = ("namespace", "name", "owners", "tags")
 _LEFT = ("distance", ITSELF, "last_success", "is_written_since")
 _FAILED = ("id", "job", "state", "time", "error")
@@ -157,7 +160,8 @@ def _print_health(found: Any, as_json: bool, given: Arguments) -> None:
     is_one = bool(given["dataset"] or given["job"])
     unwell = _counts_text({status: many for status, many in found["statuses"].items() if many})
     title = "Health" if is_one else f"Problems, {unwell}"
-    listed = partial(list_table, title, found, _HEALTH, {"last_run.job.name": "of job"})
+    columns = _HEALTH if is_one or WIDE.get() or CSV.get() else _UNWELL
+    listed = partial(list_table, title, found, columns, {"last_run.job.name": "of job"})
     print_value(
         found, as_json, listed if is_one or unwell else lambda: "No dataset or job has failed or is late or stale."
     )

@@ -14,6 +14,7 @@ from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.cli.options import Data, Json, Key, Server, example_text
 from headwater.cli.printing import list_table, print_value
+from headwater.common.counts import count_with_noun
 from headwater.common.errors import WrongSetting
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _read_yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
 
 def _plan_title(counts: Counter[str], unread: int) -> str:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no changes"
-    return f"Plan, {outcomes}, {unread} statements not understood"
+    return f"Plan, {outcomes}, {count_with_noun(unread, 'statement')} not understood"
 
 
 def _finding_row(finding: Any) -> dict[str, Any]:

@@ -270,7 +270,8 @@ def fold_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     for least in (_MIN_COLUMN_WIDTH, _MIN_COLUMN_WIDTH // 3):
         widths = _shrink_widths(widths, [min(full, least) for full in widths], room)
     for number, column in enumerate(columns):
-        columns[number] = _wrap_names(column, widths[number]) if named[number] else column
+        wrap = _wrap_names if named[number] else _wrap_long_words
+        columns[number] = wrap(column, widths[number])
     is_cut = any("…" in cell for column in columns for cell in column)
     notes += ["Use --wide to show full names."] if is_cut else []
     return FoldedTable([list(row) for row in zip(*columns, strict=True)], widths, notes)
@@ -310,9 +311,19 @@ def _wrap_names(column: Sequence[str], width: int) -> tuple[str, ...]:
     return tuple(_wrap_name(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
 
 
+def _wrap_long_words(column: Sequence[str], width: int) -> tuple[str, ...]:
+    """Wrap the words of a column that are longer than a line, at their separators."""
+    return tuple(re.sub(r"\S+", lambda word: _wrap_name(word[0], width, most=None), cell) for cell in column)
+
+
 def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
-    """Wrap a name at its separators. If it has more than `most` lines, keep the last ones. most: None for all lines."""
-    if "\n" in cell or cell_len(cell) <= width:
+    """Wrap a name at its separators. If it has more than `most` lines, keep the last ones. most: None for all lines.
+
+    Several names, one a line, are all kept.
+    """
+    if "\n" in cell:
+        return "\n".join(_wrap_name(each, width, most=None) for each in cell.split("\n"))
+    if cell_len(cell) <= width:
         return cell
     lines = [""]
     for part in _PART.findall(cell):
@@ -322,8 +333,10 @@ def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
             lines[-1] += piece
     if most is None:
         return "\n".join(lines)
-    shown = lines[-most:]
-    return "\n".join(shown if len(lines) <= most else [f"…{shown[0][1:]}", *shown[1:]])
+    if len(lines) <= most:
+        return "\n".join(lines)
+    first, *others = lines[-most:]
+    return "\n".join([f"…{first if cell_len(first) < width else first[1:]}", *others])
 
 
 def _split_word(part: str, width: int) -> Iterator[str]:

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 from headwater.operations.diagnosis.finding import Finding, run_checks
 from headwater.operations.diagnosis.machine import checks_without_server, folder_checks, machine_checks
-from headwater.operations.diagnosis.service import server_checks
+from headwater.operations.diagnosis.service import asking_once, event_checks, server_checks
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
+from headwater.questions.declaring import Question
 from tests.support.commands import commanded
 from tests.support.data.keyed import READ_KEY
 
@@ -144,6 +146,22 @@ def on_server(clock_s: float = 0, ready: Mapping[str, Any] | None = None, versio
         return {"window": {"to": datetime.fromtimestamp(time.time() + clock_s, UTC).isoformat()}}
 
     return [*run_checks(server_checks("http://h", ready or {"components": {}}, (version, "1"), ask))]
+
+
+def test_a_server_is_asked_each_question_once() -> None:
+    paths = []
+
+    def ask(question: Question, _: Mapping[str, str], /) -> Any:
+        paths.append(question.path)
+        return {"seconds": 0.0} if question.path == "freshness" else {}
+
+    asked_once = asking_once(ask)
+    checks = [*server_checks("http://h", {}, ("1", "1"), asked_once), *event_checks("", 0, asked_once)]
+    for check in checks:
+        with suppress(KeyError):  # these answers are empty
+            [*check.find()]
+    assert paths.count("freshness") == 1
+    assert len(paths) == len({*paths}) > 5
 
 
 def test_a_server_is_compared_with_this_machine() -> None:

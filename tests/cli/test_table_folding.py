@@ -37,6 +37,14 @@ def test_rows_fit_and_names_keep_their_ends(width: int) -> None:
     assert (found.rows == rows) == (width == 400)
 
 
+def test_names_in_lists_and_sentences_break_at_their_separators() -> None:
+    rows = [["drop column Shop.silver.orders#amount", "warehouse.gold.revenue#revenue\nwarehouse_load"]]
+    found = fold_table(["what", "columns"], rows, 40)
+    assert found.rows == [
+        ["drop column Shop.silver.\norders#amount", "warehouse.gold.\nrevenue#revenue\nwarehouse_load"]
+    ]
+
+
 class Terminal(io.StringIO):
     """What is printed to, where somebody looks at it."""
 

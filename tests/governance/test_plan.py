@@ -395,7 +395,7 @@ def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_pat
     stricter = ((), ("--fail-on", "breaks"), ("--fail-on", "may-break"), ("--strict",))  # the last one is deprecated
     assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in stricter] == [0, 0, 1, 1]
     shown = commanded("plan", "DO $$ BEGIN END $$", "--dialect", "postgres", "--data", data, cwd=tmp_path).stdout
-    assert "Plan, 1 may break, 1 statements not understood" in shown
+    assert "Plan, 1 may break, 1 statement not understood" in shown
     gone = commanded("plan", "gone.sql", "--data", data, cwd=tmp_path)
     assert (gone.returncode, "neither a file nor an SQL statement" in gone.stderr) == (3, True)
 

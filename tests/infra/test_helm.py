@@ -11,6 +11,8 @@ import yaml
 
 from headwater.operations.settings import load_settings
 from tests.infra.test_container import CONTAINER
+from tests.support.doc_blocks import blocks_of
+from tests.support.paths import ROOT
 from tools.helm import CHART, render
 
 pytestmark = pytest.mark.slow
@@ -50,6 +52,12 @@ Object = dict[str, Any]
 def rendered() -> list[list[Object]]:
     """Give all objects of the smallest release and of one that uses every value."""
     return [list(objects(texts)) for texts in render([SMALL, ALL])]
+
+
+def test_the_values_in_the_documentation_make_a_release() -> None:
+    page = ROOT / "docs/how-to/platform-operator/containers.md"
+    values = [yaml.safe_load(block.text) for block in blocks_of(page) if block.language == "yaml"]
+    assert len(values) == len([texts for texts in render(values) if list(objects(texts))]) == 4
 
 
 def objects(texts: Mapping[str, str]) -> Iterator[Object]:

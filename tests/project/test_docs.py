@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 from typer.core import TyperGroup
 
 from headwater.cli.app import app
+from tests.support.doc_blocks import COMMANDS, blocks_of, pages_with_commands, syntax_error, unmarked
+from tests.support.doc_commands import Reader, differences
 from tests.support.paths import ROOT
 from tools import reference
 from tools.docs_site import broken_links
+
+PAGES = pages_with_commands()
+NOT_COMMANDS = {"headwater COMMAND --help", "headwater …", "headwater lake", "headwater incidents"}
+"""The form of commands, the name of a connection, and a command that is specified and not implemented yet."""
 
 
 def test_broken_links_and_loads_from_elsewhere_are_found(tmp_path: Path) -> None:
@@ -47,18 +54,17 @@ def test_commands_in_the_pages_exist_with_their_options() -> None:
     root = typer.main.get_command(app)
     pages = [ROOT / "README.md", *(path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts)]
     found = [(path.name, words) for path in pages for words in _commands(path.read_text("utf-8"))]
-    assert len(found) > 80
+    assert len(found) > 300
     assert [(page, *problem) for page, words in found if (problem := _unknown(root, words))] == []
 
 
 def _commands(page: str) -> Iterator[list[str]]:
-    """Yield the words of each line with a command in the blocks of a page."""
-    fence = None
-    for line in page.replace("\\\n", " ").splitlines():
-        if line.strip().startswith("```"):
-            fence = line.strip() if fence is None else None
-        command = re.sub(r"^(?:[A-Z_]+=\S+ )*(?:- run: |run: )?", "", line.strip())
-        if fence in {"```", "```sh", "```yaml"} and command.startswith("headwater ") and "[OPTIONS]" not in command:
+    """Yield the words of each command of Headwater in the blocks, lists of steps and sentences of a page."""
+    joined = page.replace("\\\n", " ")
+    in_lines = re.findall(r"^ *(?:[A-Z_]+=\S+ )*(?:- run: |run: )?(headwater [^\n]+)", joined, re.MULTILINE)
+    in_sentences = re.findall(r"(?<!`)`(headwater [^`\n]+)`", joined)
+    for command in (*in_lines, *in_sentences):
+        if command not in NOT_COMMANDS and "[" not in command:  # not the form of a command
             # the rest of a pipe is not ours
             yield shlex.split(command.replace("…", "x").partition(" | ")[0], comments=True)
 
@@ -79,3 +85,32 @@ def _unknown(command: Any, words: list[str]) -> list[str] | None:
     known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "--version"}
     unknown = [word for word in words[at:] if word.startswith("--") and word.partition("=")[0] not in known]
     return [*words[:at], *unknown] if unknown else None
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A reader of all pages, with the demo of the tutorial."""
+    with Reader(tmp_path_factory.mktemp("reader")) as found:
+        yield found
+
+
+def test_each_block_is_run_or_compared_or_marked_with_the_reason() -> None:
+    assert [each for page in PAGES for each in unmarked(blocks_of(page))] == []
+
+
+def test_the_syntax_of_all_blocks_is_valid() -> None:
+    blocks = [block for page in PAGES for block in blocks_of(page)]
+    assert [error for block in blocks if (error := syntax_error(block))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))
+def test_the_commands_of_a_page_run_and_print_what_it_shows(reader: Reader, page: Path) -> None:
+    printed = ""
+    reader.open_page(blocks_of(page))
+    for block in blocks_of(page):
+        if block.is_run and block.language in COMMANDS:
+            printed = reader.run(block)
+        elif block.language == "text" and not block.is_marked:
+            assert not (found := differences(block.text, printed)), f"{block.where} should be:\n{found}"

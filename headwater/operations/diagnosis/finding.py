@@ -28,11 +28,6 @@ class Check(NamedTuple):
     find: Callable[[], Iterable[Finding]]
 
 
-def count_with_noun(count: int, what: str) -> str:
-    """Return a number with its noun: `1 event`, `2 events`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 _AGAIN = "Run `headwater doctor` again afterwards."
 """Remedy of a finding that was an error: the message of the error already says what to do."""
 

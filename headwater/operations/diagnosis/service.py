@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from headwater.api import routes, sink_routes
+from headwater.common.counts import count_with_noun
 from headwater.common.durations import CLOCK_SLACK_S
 from headwater.events.times import iso_time, parse_time
 from headwater.intake.receiver.paths import WRONG_PATH, wrong_path_refusal
-from headwater.operations.diagnosis.finding import Check, Finding, count_with_noun
+from headwater.operations.diagnosis.finding import Check, Finding
 from headwater.questions import definitions
 from headwater.questions.declaring import Question
 
@@ -26,6 +27,19 @@ class Ask(Protocol):
 
     def __call__(self, question: Question, asked: Mapping[str, str], /) -> Any:
         """Return the answer as JSON values. asked: query parameters."""
+
+
+def asking_once(ask: Ask) -> Ask:
+    """Return a function that asks each question once; `access` and `freshness` share an answer."""
+    answers: dict[tuple[str, frozenset[tuple[str, str]]], Any] = {}
+
+    def asked_once(question: Question, asked: Mapping[str, str], /) -> Any:
+        key = question.path, frozenset(asked.items())
+        if key not in answers:
+            answers[key] = ask(question, asked)
+        return answers[key]
+
+    return asked_once
 
 
 def server_checks(url: str, ready: Mapping[str, Any], versions: tuple[str | None, str], ask: Ask) -> list[Check]:

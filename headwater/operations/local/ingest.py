@@ -43,7 +43,7 @@ _TIMEOUT_S = 30.0
 def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
     """Send files of events (one per line, one document, or an array; plain or gzip), in order.
 
-    Returns `sent`, `accepted` and `refused`, with the first 20 reasons.
+    Returns `sent`, `accepted` and `refused`, with the first 20 different reasons.
     """
     return send_bodies(
         (event.text for path in files for event in read_event_texts(path) if event.text), url, key, progress=progress
@@ -61,7 +61,7 @@ def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress:
             outcome["sent"] += len(batch)
             outcome["accepted"] += len(batch) - len(refused)
             outcome["refused"] += len(refused)
-            outcome["reasons"] = [*outcome["reasons"], *refused.values()][:_REASONS]
+            outcome["reasons"] = [*dict.fromkeys([*outcome["reasons"], *refused.values()])][:_REASONS]
             bar.update(task, completed=outcome["sent"])
     return outcome
 

@@ -3,9 +3,9 @@
 import json
 import logging
 import sys
-from contextlib import suppress
 from datetime import UTC, datetime
 
+from headwater.common.standard_output import print_line
 from headwater.operations.settings import Settings
 
 
@@ -19,12 +19,9 @@ def configure_logging(settings: Settings, process: str) -> None:
 
 def write_line(settings: Settings, message: str) -> None:
     """Write a line of the supervisor to standard output. Ignores a closed pipe or a full disk."""
-    line = message
-    if settings.log_format == "json":
-        line = _json_line(datetime.now(UTC), level="info", process="up", logger="headwater", message=message)
-    with suppress(OSError):
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+    is_json, now = settings.log_format == "json", datetime.now(UTC)
+    members = {"level": "info", "process": "up", "logger": "headwater", "message": message}
+    print_line(_json_line(now, **members) if is_json else message)
 
 
 def _json_line(time: datetime, **members: str) -> str:

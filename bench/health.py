@@ -104,11 +104,11 @@ def _measure(what: str, ask: Callable[[], Any]) -> None:
     print(f"{what}: {min(costs):.4f} s, {len(found.items)} items")
 
 
-def _events(tables: int, runs: int) -> Iterator[dict[str, Any]]:
+def _events(tables: int, runs: int, late: int = _LATE) -> Iterator[dict[str, Any]]:
     number = iter(range(1, 1 << 40))
     for write in range(_WRITES):
         for table in range(tables):
-            if table % _LATE or write < _WRITES - 2:
+            if table % late or write < _WRITES - 2:
                 at = _START + write * _DAY + table % 3_600
                 yield _event(
                     next(number), at, f"load_{table}", f"t{table:06d}", [f"t{table // 3:06d}"] if table else []

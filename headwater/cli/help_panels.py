@@ -6,8 +6,8 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "up", "connect", "show", "doctor"),
     "Ask": (
         "impact", "upstream", "path", "surface", "unused", "search", "names", "datasets", "jobs", "runs", "run",
-        "run-details", "hierarchy", "readers", "health", "changes", "diff", "timeline", "edge", "job-graph", "facets",
-        "watch", "mcp",
+        "run-details", "hierarchy", "readers", "incidents", "health", "changes", "diff", "timeline", "edge",
+        "job-graph", "facets", "watch", "mcp",
     ),
     "Operate": (
         "send", "ingest", "validate", "replay", "sinks", "events", "rejected", "refused", "audit", "freshness", "check",

@@ -64,6 +64,7 @@ _STOPS = {
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "files", "run.id", "run.time", "run.job")
 _WRITTEN = (*_OTHER_RUN, "rewrite")
+_INCIDENT = ("state", "kind", "opened", "summary", "affected", "owners")
 _HEALTH = (
     "status",
     "kind",
@@ -187,6 +188,17 @@ def _print_health(found: Any, as_json: bool, given: Arguments) -> None:
     sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 
+def _print_incidents(found: Any, as_json: bool, _: Arguments) -> None:
+    rows = [
+        {**each, "affected": each["affectedCount"], "owners": ", ".join(owner["name"] for owner in each["owners"])}
+        for each in found["items"]
+    ]
+    title = f"Incidents since {found['since']}, {_counts_text(found['kinds'])}"
+    listed = partial(list_table, title, {**found, "items": rows}, _INCIDENT)
+    print_value(found, as_json, listed if rows else lambda: f"No incidents since {found['since']}.")
+    sys.exit(1 if any(each["state"] == "open" for each in found["items"]) else 0)
+
+
 def _cause_lines(cause: Any) -> list[str]:
     telling, more = cause["telling"], cause["lines_left_out"] + len(cause["trace"]) - len(cause["telling"])
     return [cause["what"], *telling, *([f"    … {more} more lines with --json"] if more else [])]
@@ -307,6 +319,7 @@ add_command(
     arguments=("dataset",),
     extra_help="Exits with 1 if anything failed, is late or stale.",
 )
+add_command(app, definitions.incidents, _print_incidents, extra_help="Exits with 1 if an incident is open.")
 add_command(app, definitions.facets, list_printer("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
 add_command(app, definitions.datasets, list_printer("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
 add_command(app, definitions.listed_jobs, list_printer("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))

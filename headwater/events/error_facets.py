@@ -114,12 +114,13 @@ class FacetError(NamedTuple):
 
 
 class FacetTest(NamedTuple):
-    """A failed test from a facet.
+    """The result of a test from a facet.
 
-    facet: name of the facet. column: the tested column, if the facet names one.
+    facet: name of the facet. success: whether the test passed. column: the tested column, if the facet names one.
     """
 
     facet: str
+    success: bool
     name: str
     column: str | None
     severity: str | None
@@ -141,34 +142,75 @@ def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
     return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
 
 
-def failed_tests(facet: str, value: Any) -> list[FacetTest]:
-    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset.
+def test_results(facet: str, value: Any) -> list[FacetTest]:
+    """Return the results in the run facet `test`, or in an assertions facet of a dataset. Skipped tests are left out.
 
     facet: name of the facet; value: the decoded facet.
     """
     listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
     return [
         FacetTest(
-            facet, text_at(each, "name") or text_at(each, "assertion") or text_at(each, "type") or "unnamed",
+            facet, success,
+            text_at(each, "name") or text_at(each, "assertion") or text_at(each, "type") or "unnamed",
             *(text_at(each, name) for name in ("column", "severity", "description", "expected", "actual")),
         )
         for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, dict) and (each.get("success") is False or each.get("status") == "fail")
+        if isinstance(each, dict) and (success := _success_of(each)) is not None
     ]  # fmt: skip
 
 
-def failure_reason(facets: Mapping[str, bytes]) -> str | None:
-    """Return in one line why a run failed: the root cause, or else a failed test; None if the facets have neither.
+def _success_of(test: Mapping[str, Any]) -> bool | None:
+    """Return whether a test passed, or None if it was not executed."""
+    success, status = test.get("success"), test.get("status")
+    if success is False or status == "fail":
+        return False
+    return True if success is True or status == "pass" else None
+
+
+def failed_tests(facet: str, value: Any) -> list[FacetTest]:
+    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset.
+
+    facet: name of the facet; value: the decoded facet.
+    """
+    return [each for each in test_results(facet, value) if not each.success]
+
+
+class FailureError(NamedTuple):
+    """The root cause of a failed run.
+
+    message: its first line. frame: the line of the stack trace that is closest to the failure, or None without a trace.
+    """
+
+    message: str
+    frame: str | None
+
+
+def failure_error(facets: Mapping[str, bytes]) -> FailureError | None:
+    """Return why a run failed: the root cause, or else a failed test; None if the facets have neither.
 
     facets: maps the name of each run facet to its raw text.
     """
     facet_values = {name: decode(text) for name, text in facets.items()}
     error = next((each for each in errors_in(facet_values) if each.of == "run"), None)
     if error is not None:
-        line = error.causes[0].what if error.causes else error.message.strip().partition("\n")[0]
-        return line[:_LINE] or None
+        cause = error.causes[0] if error.causes else None
+        line = cause.what if cause else error.message.strip().partition("\n")[0]
+        return FailureError(line[:_LINE], _closest_frame(cause) if cause else None) if line else None
     test = next(iter(failed_tests("test", facet_values.get("test"))), None)
-    return f"test {test.name} failed"[:_LINE] if test else None
+    return FailureError(f"test {test.name} failed"[:_LINE], None) if test else None
+
+
+def failure_reason(facets: Mapping[str, bytes]) -> str | None:
+    """Return in one line why a run failed, or None if the facets do not say it. See `failure_error`."""
+    found = failure_error(facets)
+    return found.message if found else None
+
+
+def _closest_frame(cause: TracedException) -> str | None:
+    """Return the stack frame at which an exception was raised: the first one in Java, the last one in Python."""
+    begins = ('File "',) if cause.is_python else ("at ",)
+    frames = [line.strip()[:_LINE] for line in cause.trace if line.strip().startswith(begins)]
+    return (frames[-1] if cause.is_python else frames[0]) if frames else None
 
 
 def _errors_in_facet(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from headwater.common.errors import WrongQuestion
@@ -289,6 +290,51 @@ def _datasets_named_by(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
 
 def _numbers_of_names(live: LiveGraph, names: Iterable[Name]) -> set[int]:
     return {number for number in map(live.names.find_number, names) if number}
+
+
+class RemovedColumn(NamedTuple):
+    """A column that left the column list of a dataset. run: looks up (run key, job key), as in `Difference`."""
+
+    dataset: Name
+    column: str
+    time_us: int
+    run: _Run
+
+
+class _RemovedColumns:
+    """The cached columns that left their datasets since a moment."""
+
+    def __init__(self, since_us: int) -> None:
+        self._since_us, self._generation = since_us, 0
+        self._found: dict[Name, list[RemovedColumn]] = {}
+
+    def update(self, live: LiveGraph) -> list[RemovedColumn]:
+        only = entities_changed_since(live, self._generation)
+        if only is None:
+            self._found.clear()
+        else:
+            datasets = _datasets_named_by(live, only.dataset_numbers)
+            for name in datasets:
+                self._found.pop(name, None)
+            only = ChangedEntities(_numbers_of_names(live, live.naming.names_of_any(datasets)), set())
+        if only is None or only.dataset_numbers:
+            history = ChangeHistory(live, self._since_us, MAX_TIME_US, only=only)
+            for dataset, column, seen in history.departed_columns():
+                run = partial(history.run_of_event, Order(*seen[:4]))
+                self._found.setdefault(dataset, []).append(RemovedColumn(dataset, column, seen.time_us, run))
+        self._generation = live.generation
+        return [each for name in sorted(self._found) for each in sorted(self._found[name], key=attrgetter("column"))]
+
+
+def removed_columns(live: LiveGraph, since_us: int) -> list[RemovedColumn]:
+    """Return the columns that left the column lists of their datasets after a time (us) and did not come back."""
+    cache: dict[int, _RemovedColumns] = live.cached_across_generations("removed columns", dict)
+    period = cache.pop(since_us, None) or _RemovedColumns(since_us)
+    found = period.update(live)
+    cache[since_us] = period
+    while len(cache) > _MAX_PERIODS:
+        del cache[next(iter(cache))]  # least recently used
+    return found
 
 
 _LONGEST = 2_000

@@ -30,6 +30,7 @@ from headwater.questions.answer_types.health import (
     NotRefreshed,
     Status,
 )
+from headwater.questions.failed_ancestors import failed_ancestors
 from headwater.questions.health_reader import HealthCache, HealthReader, HealthState
 from headwater.questions.run_details import row_count_in
 from headwater.questions.subjects import Subject, find_dataset, find_job
@@ -283,16 +284,9 @@ def _failed_jobs_upstream(reader: HealthReader, jobs: Mapping[int, HealthState])
     fail: both are one incident, and the run of the task has the error.
     """
     failed = {state.run.run: job for job, state in jobs.items() if state.status == "failed" and state.run}
-    parents = reader.times.parents_and_executions(failed.keys())
+    above = failed_ancestors(reader.times, failed.keys())
     found: dict[int, list[int]] = {job: [] for job in jobs}
-    for run, job in failed.items():
-        seen, todo = {run}, [run]
-        for each in todo:  # grows during the loop
-            above = [above for above in parents.get(each, ()) if above in failed and above not in seen]
-            seen.update(above)
-            todo.extend(above)
-        found[job] = [failed[each] for each in todo[1:]]
-    return found
+    return found | {job: [failed[each] for each in above[run]] for run, job in failed.items()}
 
 
 def _stale_datasets(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCache) -> dict[Name, Name]:

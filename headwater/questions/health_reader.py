@@ -16,7 +16,14 @@ from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.health import HealthItem, HealthRun, NotRefreshed, Status
 from headwater.questions.neighbourhood import TableLinks
-from headwater.questions.rhythm import Punctuality, punctuality, write_times
+from headwater.questions.rhythm import (
+    MAX_WRITES,
+    LateSpell,
+    Punctuality,
+    past_late_spells,
+    punctuality,
+    separate_writes,
+)
 
 MAX_DATASETS = 1_000
 """Maximum number of datasets upstream or downstream that are visited."""
@@ -32,6 +39,7 @@ class HealthState(NamedTuple):
 
     success: the newest completed write. run: the newest or failed run. since_us: start of the problem, or None;
     datasets downstream are stale until a later write. until_us: until when the state is valid if no event arrives.
+    late_spells: the spells in which a write was late, oldest first, the present one included.
     """
 
     status: Status
@@ -41,6 +49,7 @@ class HealthState(NamedTuple):
     punctuality: Punctuality = _NO_RHYTHM
     since_us: int | None = None
     until_us: int = MAX_TIME_US
+    late_spells: tuple[LateSpell, ...] = ()
 
     @property
     def is_healthy(self) -> bool:
@@ -120,8 +129,11 @@ class HealthReader:
 
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
-        times = write_times(writes)
-        found = punctuality(times, self.now_us, first_write_us() or times[0], silence_at_us) if times else _NEVER
+        separate = separate_writes(writes)
+        times = [write.time_us for write in separate][-MAX_WRITES:]
+        first_us = (first_write_us() or times[0]) if times else 0
+        found = punctuality(times, self.now_us, first_us, silence_at_us) if times else _NEVER
+        spells = past_late_spells(separate, first_us, silence_at_us)
         failed = [
             run
             for run in runs
@@ -130,12 +142,16 @@ class HealthReader:
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
             reason = f"the newest run is {last_failed.state} and no run has completed since; {found.reason}"
-            return HealthState("failed", reason, success, last_failed, found, last_failed.time_us, self.now_us)
+            return HealthState("failed", reason, success, last_failed, found, last_failed.time_us, self.now_us, spells)
         if found.verdict == "late":
             under_way = ", a run is in progress" if newest and newest.state == "RUNNING" else ""
-            return HealthState("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
+            if found.rhythm and found.due_us is not None:
+                spells += (LateSpell(separate[-1], found.due_us, found.due_us + found.rhythm.grace_us, None),)
+            reason = found.reason + under_way
+            return HealthState("late", reason, success, newest, found, found.due_us, self.now_us, spells)
         verdict: Status = "ok" if found.verdict == "on time" else "unknown"
-        return HealthState(verdict, found.reason, success, newest, found, until_us=self._valid_until_us(found, runs))
+        until_us = self._valid_until_us(found, runs)
+        return HealthState(verdict, found.reason, success, newest, found, until_us=until_us, late_spells=spells)
 
     def _valid_until_us(self, punctuality: Punctuality, runs: list[NewestRun]) -> int:
         """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
@@ -231,12 +247,15 @@ class CachedHealth(NamedTuple):
     """A cached health state.
 
     until_us: until when the state is valid. success_us: time of the newest completed write, or None. problem: the
-    complete state if there is a problem, else None.
+    complete state if there is a problem, else None. has_rhythm: whether it is known when the next write is due.
+    late_spells: see `HealthState`.
     """
 
     until_us: int
     success_us: int | None
     problem: HealthState | None
+    has_rhythm: bool
+    late_spells: tuple[LateSpell, ...]
 
 
 class HealthCache:
@@ -310,6 +329,6 @@ class HealthCache:
 
 
 def _to_cached_health(state: HealthState) -> CachedHealth:
-    return CachedHealth(
-        state.until_us, state.success.time_us if state.success else None, None if state.is_healthy else state
-    )
+    success_us = state.success.time_us if state.success else None
+    problem, has_rhythm = None if state.is_healthy else state, state.punctuality.verdict != "unknown"
+    return CachedHealth(state.until_us, success_us, problem, has_rhythm, state.late_spells)

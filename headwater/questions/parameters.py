@@ -92,6 +92,10 @@ JobOfRuns = Annotated[str | None, Help("Only runs of this job: its name, or NAME
 Before = Annotated[Microseconds | None, Help("Only items before this time.")]
 Tag = Annotated[str, Help("The tag of the sensitive columns.")]
 Since = Annotated[Microseconds | None, Help("Only items received, exposed or changed at or after this time.")]
+OpenSince = Annotated[
+    Microseconds | None, Help("Only incidents that were open at or after this time; default: 24 hours before.")
+]
+IncidentId = Annotated[str, Help("The id of the incident, from `incidents`.")]
 From = Annotated[Microseconds, Help("Start time.", called="since")]
 To = Annotated[Microseconds | None, Help("End time; default: now.", called="until")]
 FromMoment = Annotated[Moment, Help("Start time.", called="since")]

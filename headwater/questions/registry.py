@@ -47,6 +47,8 @@ QUESTIONS: Registry[Question] = Registry(
         "run": f"{_DEFINITIONS}.runs:run",
         "run_details": f"{_DEFINITIONS}.runs:run_details",
         "hierarchy": f"{_DEFINITIONS}.runs:hierarchy",
+        "incidents": f"{_DEFINITIONS}.incident_lists:incidents",
+        "incident": f"{_DEFINITIONS}.incident_lists:incident",
         "health": f"{_DEFINITIONS}.dataset_health:health",
         "health_shown": f"{_DEFINITIONS}.dataset_health:health_shown",
         "readers": f"{_DEFINITIONS}.dataset_health:readers",

@@ -44,16 +44,21 @@ class Punctuality(NamedTuple):
     late_us: int | None = None
 
 
-def write_times(writes: Iterable[TimedWrite]) -> list[int]:
-    """Return the times of writes, oldest first. Writes of one execution within an hour count as one."""
+def separate_writes(writes: Iterable[TimedWrite]) -> list[TimedWrite]:
+    """Return writes, oldest first. Of the writes of one execution within an hour, only the last one is returned."""
     last: dict[int, int] = {}
-    times: list[int] = []
+    found: list[TimedWrite] = []
     for write in sorted(writes, reverse=True):
         later = last.get(write.execution)
         if later is None or later - write.time_us > _HOUR_US:
-            times.append(write.time_us)
+            found.append(write)
         last[write.execution] = write.time_us
-    return times[:MAX_WRITES][::-1]
+    return found[::-1]
+
+
+def write_times(writes: Iterable[TimedWrite]) -> list[int]:
+    """Return the times of the newest writes that define the rhythm, oldest first. See `separate_writes`."""
+    return [write.time_us for write in separate_writes(writes)][-MAX_WRITES:]
 
 
 def rhythm_of(times: Sequence[int]) -> Rhythm | str:
@@ -94,6 +99,45 @@ def punctuality(
             return Punctuality("on time", reason, rhythm, due)
     late = now_us - due
     return Punctuality("late", f"late by {format_duration(late)}, usually every {usual}", rhythm, due, late)
+
+
+class LateSpell(NamedTuple):
+    """A time in which a write was late.
+
+    last: the write before. due_us: when the next write was expected. late_from_us: the end of the grace period.
+    ended_us: when the next write came, None if it has not come.
+    """
+
+    last: TimedWrite
+    due_us: int
+    late_from_us: int
+    ended_us: int | None
+
+
+_LONG_GAP = 1.2
+"""A gap that is shorter than this many usual intervals is never late, because the grace period is a quarter of one."""
+
+
+def past_late_spells(
+    writes: Sequence[TimedWrite], first_us: int, silence_us: Callable[[int], int | None]
+) -> tuple[LateSpell, ...]:
+    """Return the spells in which a write was late that came since, oldest first.
+
+    writes: from `separate_writes`. first_us, silence_us: as in `punctuality`. Each spell is judged by the writes before
+    it, as it was judged then.
+    """
+    times = [write.time_us for write in writes]
+    if len(times) <= MIN_WRITES:
+        return ()
+    usual = median(later - earlier for earlier, later in pairwise(times))
+    found: list[LateSpell] = []
+    for at in range(MIN_WRITES, len(times)):
+        if times[at] - times[at - 1] > _LONG_GAP * usual:
+            known = punctuality(times[max(0, at - MAX_WRITES) : at], times[at] - 1, first_us, silence_us)
+            if known.verdict == "late" and known.rhythm and known.due_us is not None:
+                late_from_us = known.due_us + known.rhythm.grace_us
+                found.append(LateSpell(writes[at - 1], known.due_us, late_from_us, times[at]))
+    return tuple(found)
 
 
 def format_duration(span_us: int) -> str:

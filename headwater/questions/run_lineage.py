@@ -79,7 +79,7 @@ def _failed_dataset_tests(names: NameRules, events: Sequence[StoredBody]) -> Ite
 
 
 def _to_failed_test(report: FacetTest, dataset: Dataset | None) -> FailedTest:
-    facet, name, *more = report
+    facet, _, name, *more = report
     return FailedTest(facet, dataset, name[:_LINE], *(each and each[:_LINE] for each in more))
 
 

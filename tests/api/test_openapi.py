@@ -27,6 +27,7 @@ from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.intake.event_log import RecordKind
 from headwater.intake.receiver import Refusal
 from headwater.intake.receiver.refusals import Refusals
+from headwater.questions import definitions
 from headwater.questions.answer_types.lists import Events, RefusedRequests, RejectedEvents
 from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.support.data.contract_judge import is_valid
@@ -49,7 +50,10 @@ ASKED = {
 
 OF_A_SINK = [route for route in SINK_ROUTES if "{sink}" in route.path]
 OF_A_SINK += [route for route in IDENTITY_ROUTES if route.method == "POST"]
-"""The shop has none, and no keys: see tests/sinks/test_api.py, tests/auth/test_running.py."""
+"""The shop has none, and no keys: see tests/sinks/test_api.py, tests/auth/test_running.py.
+
+It has no incidents, either: see tests/questions/test_incidents.py.
+"""
 
 MORE = {"impact": {"paths": "true"}, "edge": {"fromDataset": "bronze/customers"}, "lineage": {"column": "email"}}
 
@@ -72,7 +76,11 @@ def test_every_route_of_the_document_is_served(shop_to_read: Asker, document: An
 
 @pytest.mark.parametrize(
     "route",
-    [route for route in ROUTES if route.answer and route not in OF_A_SINK and route != contract_yaml],
+    [
+        route
+        for route in ROUTES
+        if route.answer and route not in OF_A_SINK and route not in (contract_yaml, definitions.incident)
+    ],
     ids=lambda route: route.name,
 )
 def test_an_answer_that_says_something_is_of_its_schema(shop_to_read: Asker, document: Any, route: Any) -> None:

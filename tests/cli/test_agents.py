@@ -55,7 +55,10 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": "wide/source", "depth": 1}),
     ("search", {"text": "c0", "limit": 1, "kinds": "column"}),
     ("surface", {"since": "2026-03-01T12:00:00Z"}),
-    *((tool, {}) for tool in ("datasets", "jobs", "runs", "health", "unreported", "rules", "job-graph", "sinks")),
+    *(
+        (tool, {})
+        for tool in ("datasets", "jobs", "runs", "health", "incidents", "unreported", "rules", "job-graph", "sinks")
+    ),
     *((tool, {"dataset": "silver/customers"}) for tool in ("timeline", "readers", "contract")),
     *((tool, {"run": uuid(2)}) for tool in ("run-details", "hierarchy")),
 ]

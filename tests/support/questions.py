@@ -13,6 +13,6 @@ from headwater.questions import definitions
 def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **beside: Any) -> Any:
     """Ask a question by its name; beside: what else it reads, such as bronze."""
     asked = dict(parameters)
-    path = {name: asked.pop(name) for name in ("run",) if name in asked}
+    path = {name: asked.pop(name) for name in ("run", "incident") if name in asked}
     sources = SimpleNamespace(open_views=open_views, rules=open_views.active_rules, **beside)
     return to_builtins(getattr(definitions, question).ask(sources, asked, **path))

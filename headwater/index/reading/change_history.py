@@ -19,7 +19,7 @@ from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_columns import join_column_lists
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import NameSpan
+from headwater.lineage.names.generations import MAX_TIME_US, NameSpan
 from headwater.lineage.rules.tags import TagsFacet, datasets_of_tags_facet
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.jobs import job_key
@@ -157,6 +157,42 @@ class ChangeHistory:
             before, after = (self._newest_lists(at_end, plain) for at_end in known)
             if [seen.schema for seen in before] != [seen.schema for seen in after]:
                 yield ChangedColumnLists(plain, own, before, after)
+
+    def departed_columns(self) -> Iterator[tuple[Name, str, SchemaMention]]:
+        """Yield (dataset, column, first list without it) of columns that left in the range and did not come back."""
+        these, only = self._entity_condition(DATASET, 3)
+        changed = (
+            f"SELECT name FROM schema_mentions WHERE name IN (SELECT name FROM schema_mentions WHERE time_us > ?1 "
+            f"AND time_us <= ?2{only}) GROUP BY name HAVING count(DISTINCT schema) > 1"
+        )
+        numbers = self._sql.execute(changed, (*self._between, *these))
+        naming, names = self._live.naming, (self._names.name(number) for (number,) in numbers.fetchall())
+        for dataset in {naming.resolve(name, MAX_TIME_US).without_generation for name in names}:
+            newest = next(iter(naming.generations.all_generations(dataset)), dataset)
+            known, before, gone = self._known_lists({}, newest), set[str](), dict[str, SchemaMention]()
+            for seen in self._mentions_of(newest):
+                known.add_mention(seen)
+                lists = [self._live.contents.schema(each.schema) for each in known.lists]
+                now = {".".join(path) for path in join_column_lists(lists)}
+                gone = {column: each for column, each in gone.items() if column not in now}
+                gone.update(dict.fromkeys(before - now, seen))
+                before = now
+            for column, seen in gone.items():
+                if seen.time_us > self.since_us:
+                    yield dataset, column, seen
+
+    def _mentions_of(self, dataset: Name) -> list[SchemaMention]:
+        """Return the mentions of column lists of a dataset generation up to the end of the range, oldest first."""
+        query = f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ? AND time_us <= ?"
+        naming = self._live.naming
+        return sorted(
+            seen
+            for name in naming.names_of(dataset.without_generation)
+            for seen in map(
+                mention_from_row, self._sql.execute(query, (self._number_of_name(name), self.until_us)).fetchall()
+            )
+            if seen.described_dataset(name, naming) == dataset
+        )
 
     def datasets_with_lists(self) -> set[Name]:
         """Return the datasets for which events in the range contain a column list."""

@@ -19,11 +19,18 @@ SCAN_LIMIT = 60
 _MOST = 1_000
 """The maximum number of datasets of a run, or of jobs of a dataset, that are read."""
 
+_MAX_LEVELS = 16
+"""The maximum number of jobs above a job that are read."""
+
 _NEWEST = (
     "SELECT time_us, execution, run FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ? "
     f"ORDER BY time_us DESC LIMIT {SCAN_LIMIT}"
 )
 _LAST = "SELECT max(time_us) FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ?"
+_FIRST_AFTER = (
+    "SELECT min(time_us) FROM candidates WHERE job_output = ? AND weight = ? AND time_us > ? AND started_us >= ? "
+    "AND time_us <= ?"
+)
 _FIRST = "SELECT min(time_us) FROM candidates WHERE job_output = ? AND weight = ?"
 _RUNS = (
     "SELECT r.time_us, r.execution, r.run, r.completed FROM runs r "
@@ -99,6 +106,13 @@ class WriteTimes:
         """Return when a dataset was last written up to a time (us), or None if it was not written until then."""
         return max(self._query_times(_LAST, job_outputs, until_us), default=None)
 
+    def first_write_after(self, job_outputs: Sequence[tuple[int, int]], time_us: int, started_us: int) -> int | None:
+        """Return when a dataset was first written after a time (us), or None.
+
+        started_us: only writes by runs that began at or after this time count.
+        """
+        return min(self._query_times(_FIRST_AFTER, job_outputs, time_us, started_us, self._now), default=None)
+
     def first_write_us(self, job_outputs: Sequence[tuple[int, int]]) -> int | None:
         """Return when a dataset was first written (us, UTC), or None if it was never written."""
         return min(self._query_times(_FIRST, job_outputs), default=None)
@@ -170,11 +184,12 @@ class WriteTimes:
 
     def datasets_written_by_run(self, run: int) -> set[Name]:
         """Return the datasets that a run, its children and the runs of its execution wrote."""
+        # CROSS JOIN starts from the run; SQLite would start from all observed outputs
         rows = self._sql.execute(
-            "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
+            "SELECT DISTINCT g.output FROM candidates v CROSS JOIN job_outputs g ON g.id = v.job_output "
             "WHERE g.layer = 'observed' "
             "AND g.output <> 0 AND v.run IN (SELECT ?1 UNION SELECT run FROM runs WHERE parent = ?1) UNION "
-            "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
+            "SELECT DISTINCT g.output FROM candidates v CROSS JOIN job_outputs g ON g.id = v.job_output "
             "WHERE g.layer = 'observed' "
             "AND g.output <> 0 AND v.execution = ?1 LIMIT ?2",
             (run, _MOST),
@@ -211,6 +226,16 @@ class WriteTimes:
         query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
         rows = self._sql.execute(query, (json_array(runs),))
         return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
+
+    def jobs_above(self, job: int) -> list[int]:
+        """Return the key numbers of the jobs that contain a job, nearest first, at most 16."""
+        found = [job]
+        while len(found) <= _MAX_LEVELS:
+            row = self._sql.execute("SELECT parent FROM jobs WHERE key = ?", (found[-1],)).fetchone()
+            if row is None or row[0] is None or row[0] in found:
+                break
+            found.append(row[0])
+        return found[1:]
 
     def run_error(self, run: int) -> str | None:
         """Return a run's error as one line, from the run's facets.

@@ -18,7 +18,7 @@ from headwater.lineage.rules.rule_code import rule_code_hash
 
 log = logging.getLogger(__name__)
 
-FORMAT = 19
+FORMAT = 20
 OLDEST = 5
 """The oldest format that can be read. A file of an older format is used until one of the current format is built."""
 
@@ -57,6 +57,7 @@ CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
 CREATE INDEX runs_of_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
+CREATE INDEX runs_failed ON runs(job_key, time_us) WHERE state IN ('FAIL', 'ABORT');
 CREATE TABLE job_outputs(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
 CREATE INDEX job_outputs_of_output ON job_outputs(output);
 CREATE TABLE candidates(
@@ -156,6 +157,13 @@ CREATE INDEX facet_set_uses_newest ON facet_set_uses(kind, name, event_order);
 CREATE TABLE newest_facets(
   kind INTEGER, name INTEGER, facet TEXT, event_order TEXT, value, PRIMARY KEY(kind, name, facet)) WITHOUT ROWID;
 CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
+CREATE TABLE assertions(id INTEGER PRIMARY KEY, test TEXT, tested_column TEXT, UNIQUE(test, tested_column));
+CREATE TABLE assertion_results(
+  name INTEGER, assertion INTEGER, run INTEGER, event_order BLOB, time_us INTEGER, success INTEGER, detail BLOB,
+  PRIMARY KEY(name, assertion, run)) WITHOUT ROWID;
+CREATE INDEX assertion_results_newest ON assertion_results(name, assertion, event_order);
+CREATE INDEX assertion_results_failed ON assertion_results(name, assertion, time_us) WHERE NOT success;
+CREATE INDEX assertion_results_of_run ON assertion_results(run) WHERE NOT success;
 CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changes(
   name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT,

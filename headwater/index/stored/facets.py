@@ -12,11 +12,13 @@ from typing import NamedTuple
 from msgspec import Struct, msgpack, structs
 
 from headwater.events.decode import decode
+from headwater.events.error_facets import ASSERTIONS
 from headwater.events.event import Content, Event, Sent, SentDataset
 from headwater.events.facet_digests import Memo
 from headwater.events.facet_sets import CHANGING
 from headwater.events.rule_facets import text_at
 from headwater.events.wire import NULL
+from headwater.index.stored.assertions import AssertionTable
 from headwater.index.stored.database import COUNTED, DATASET, JOB, split_for_parameters
 from headwater.index.stored.events import FacetNamesTable
 from headwater.index.stored.numbers import NameNumbers
@@ -110,15 +112,17 @@ _KEEP = 200_000
 class NumberedDataset(Struct):
     """A dataset in an event shape.
 
-    name: the number of its name. has_changing_facets: it has facets that differ from event to event. span: its first
-    and last event time (us) in this batch, or None without an event. newest: the order of its newest event in this
-    batch. position_in_event: (sequence of this newest event, position of the dataset in the event).
+    name: the number of its name. has_changing_facets: it has facets that differ from event to event. has_assertions: it
+    has results of tests. span: its first and last event time (us) in this batch, or None without an event. newest: the
+    order of its newest event in this batch. position_in_event: (sequence of this newest event, position of the dataset
+    in the event).
     """
 
     use: DatasetUse
     name: int
     facets: NumberedFacets
     has_changing_facets: bool
+    has_assertions: bool
     span: Span | None = None
     newest: EventOrder = ("", 0)
     position_in_event: tuple[int, int] = (0, 0)
@@ -128,13 +132,26 @@ class FacetShape(NamedTuple):
     """The descriptive facets of an event shape.
 
     places: the position in the event of each of the `datasets`. facet_names_number: the number of the combination of
-    facet names. job: the job facets, or None if the event has none.
+    facet names. job: the job facets, or None if the event has none. input_count: the first so many `datasets` are
+    inputs. tested: the position in the event and the number of the name of each dataset with results of tests.
     """
 
     datasets: tuple[NumberedDataset, ...]
     places: tuple[int, ...]
     facet_names_number: int
     job: NumberedFacets | None
+    input_count: int
+    tested: tuple[tuple[int, int], ...]
+
+    @property
+    def last_input(self) -> int | None:
+        """The number of the name of the last input, or None without inputs."""
+        return self.datasets[self.input_count - 1].name if self.input_count else None
+
+
+def _tested_datasets(datasets: Sequence[NumberedDataset], places: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    pairs = zip(places, datasets, strict=True)
+    return tuple((place, dataset.name) for place, dataset in pairs if dataset.has_assertions)
 
 
 class FacetShapes:
@@ -158,7 +175,8 @@ class FacetShapes:
         if found is None:
             sent, named = self._shapes[shape, ()], dict(forms)
             datasets = tuple(self._resolve_name(each, named) for each in sent.datasets)
-            found = self._shapes[shape, forms] = sent._replace(datasets=datasets)
+            tested = _tested_datasets(datasets, sent.places)
+            found = self._shapes[shape, forms] = sent._replace(datasets=datasets, tested=tested)
         return found
 
     def _resolve_name(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
@@ -170,7 +188,9 @@ class FacetShapes:
         found = self._in_events.get(key)
         if found is None:
             use = structs.replace(sent.use, name=form)
-            found = NumberedDataset(use, self._names.number(form), sent.facets, sent.has_changing_facets)
+            found = NumberedDataset(
+                use, self._names.number(form), sent.facets, sent.has_changing_facets, sent.has_assertions
+            )
             self._in_events[key] = found
         return found
 
@@ -184,7 +204,10 @@ class FacetShapes:
         run_facets, job_facets = event.event_shape.run_facets, [facet.name for facet in event.event_shape.job_facets]
         names = self._facet_names.combination_number(run_facets, job_facets)
         job = self._number_facets(event.job_contents) if job_facets else None
-        self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.dataset_indexes, names, job)
+        self._shapes[event.shape, ()] = FacetShape(
+            tuple(numbered), shape.dataset_indexes, names, job, shape.input_count,
+            _tested_datasets(numbered, shape.dataset_indexes),
+        )  # fmt: skip
 
     def is_full(self) -> bool:
         """Return whether the cache has so many entries that `clear_cache` should clear it."""
@@ -200,7 +223,9 @@ class FacetShapes:
         found = self._datasets.get(dataset.shape)
         if found is None:
             changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
-            found = NumberedDataset(use, self._names.number(use.name), self._number_facets(dataset.contents), changes)
+            tested = ASSERTIONS in dataset.facets
+            facets = self._number_facets(dataset.contents)
+            found = NumberedDataset(use, self._names.number(use.name), facets, changes, tested)
             self._datasets[dataset.shape] = found
         return found
 
@@ -264,14 +289,21 @@ class FacetTable:
     number of the current batch.
     """
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, context: RunContextTable):
-        """context: the table that receives the run facets of events."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        names: NameNumbers,
+        context: RunContextTable,
+        assertions: AssertionTable,
+    ):
+        """context: the table that receives the run facets of events. assertions: receives the results of tests."""
         self._names = names
         self.generation = 0
         self.facet_names: dict[str, int] = {}
         self._shapes = FacetShapes(connection, names)
         self._facet_sets = FacetSetTable(connection)
         self._context = context
+        self._assertions = assertions
         self._job_shapes: dict[Hashable, _JobShape] = {}
         self._batch: list[NumberedDataset] = []
 
@@ -306,6 +338,15 @@ class FacetTable:
         self.facet_names[order.event_id] = known.shape.facet_names_number
         if run_facets and known.display_name:
             self._context.add_event(run_facets, sent, fact, known.display_name)
+        if fact.kind == "RUN":
+            self._add_test_results(sequence, fact, known.shape, run_facets)
+
+    def _add_test_results(self, sequence: int, fact: RunFacts, shape: FacetShape, run_facets: Facets) -> None:
+        """Add the results of tests. The run facet `test` counts only if no dataset of the event has results."""
+        if shape.tested:
+            self._assertions.add_event(sequence, fact, shape.tested)
+        elif "test" in run_facets and run_facets["test"] != NULL and (name := shape.last_input) is not None:
+            self._assertions.add_run_facet(fact, run_facets["test"], name)
 
     def flush(self, bodies: Bodies) -> None:
         """Write everything that was added since the last call. bodies: called for facets that differ between events."""
@@ -316,6 +357,7 @@ class FacetTable:
             self._add_dataset(dataset)
         self._facet_sets.flush()
         self._context.flush(self.generation)
+        self._assertions.flush()
         for each in (self.facet_names, self._job_shapes, self._batch):
             each.clear()
 
@@ -334,14 +376,18 @@ class FacetTable:
             self._facet_sets.add_set(JOB, job_shape.display_name, shape.job, job_shape.span, (order, 0))
 
     def _read_changing_facets(self, bodies: Bodies) -> None:
-        """Read the facets that differ from event to event, from the body of each dataset's newest event."""
+        """Read the facets that differ from event to event, from the body of each dataset's newest event.
+
+        Results of tests are read from every event.
+        """
         changing = [dataset for dataset in self._batch if dataset.has_changing_facets]
         by_event: dict[int, list[NumberedDataset]] = {}
         for numbered in changing:
             by_event.setdefault(numbered.position_in_event[0], []).append(numbered)
-        for sequence, body in bodies_in_chunks(bodies, by_event):
+        for sequence, body in bodies_in_chunks(bodies, by_event.keys() | self._assertions.sequences()):
             datasets = sent_datasets(parse_stored_event(body))
-            for numbered in by_event[sequence]:
+            self._assertions.read_body(sequence, datasets)
+            for numbered in by_event.get(sequence, ()):
                 dataset = datasets[numbered.position_in_event[1]]
                 own, counted = decode_members(dataset.facets), decode_members(dataset.inputFacets)
                 self._facet_sets.add_newest(DATASET, numbered.name, numbered.newest, _facet_texts(own, CHANGING))

@@ -14,6 +14,7 @@ from headwater.common.resources import close_on_error
 from headwater.events.cpu_budget import TOO_SLOW
 from headwater.events.event import Sent
 from headwater.events.position import Source
+from headwater.index.stored.assertions import AssertionTable
 from headwater.index.stored.database import open_for_writing, split_for_parameters
 from headwater.index.stored.datasets import DatasetTable, SqliteNaming, TagTable
 from headwater.index.stored.edge_sets import CountedEdgeSet, EdgeSetTable, SqliteRelatedRuns
@@ -92,7 +93,7 @@ class Indexer:
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
         context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.canonical_job)
-        self._facets = FacetTable(self._sql, self._names, context)
+        self._facets = FacetTable(self._sql, self._names, context, AssertionTable(self._sql, runs))
         self._recent = RecentFacets(self._sql, runs)
         self._reader = make_facts_reader(rules, self._contents)
         self._generation = newest_generation(self._sql)

@@ -1,4 +1,4 @@
-// Events received, lag, run states, lineage changes and live events. Each number links to the list that it counts.
+// Incidents, events received, lag, run states, lineage changes and live events. Each number links to the list that it counts.
 import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
@@ -8,6 +8,7 @@ import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
 import { DataTable } from '../parts/DataTable';
 import { count, duration, time } from '../parts/format';
+import { Incidents } from '../parts/Incidents';
 import { to } from '../parts/links';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
@@ -47,6 +48,7 @@ export function Overview() {
       }
     >
       <WhileEmpty isIdle={query.data !== undefined && sum(query.data.events) === 0} />
+      <Incidents />
       <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
       <LiveFeed />
     </Page>
@@ -86,7 +88,7 @@ function Figures({ answer }: { answer: Numbers }) {
         {sums(answer.refused) > 0 && <Chart title="Refused by reason" series={answer.refused} window={window} empty="" />}
       </div>
       <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} total={(runs?.states.FAIL ?? 0) + (runs?.states.ABORT ?? 0)} empty="No failed runs in this window." />
-      <Runs id="lost" title="NotFound runs" runs={runs?.lost ?? []} total={runs?.lostCount ?? 0} empty="No lost runs." />
+      <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} total={runs?.lostCount ?? 0} empty="No lost runs." />
     </>
   );
 }

@@ -1,0 +1,267 @@
+"""The answer to the question `incidents`."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from itertools import count
+from operator import attrgetter
+from typing import NamedTuple
+
+from headwater.common.errors import NotKnown, WrongQuestion
+from headwater.events.times import iso_time
+from headwater.index.reading.facets import DescriptiveFacets
+from headwater.index.reading.failures import Failures
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.jobs import run_id_of
+from headwater.lineage.snapshots.as_of import AsOf, View
+from headwater.lineage.snapshots.whole_rewrites import DAY_US
+from headwater.questions.about import about_from_facets, decode_facets
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.health import Owner
+from headwater.questions.answer_types.incidents import (
+    Incident,
+    IncidentDataset,
+    IncidentError,
+    IncidentRun,
+    Incidents,
+    IncidentSubject,
+)
+from headwater.questions.health_lists import EmptiedTable, ReplacedTable, emptied_tables, replaced_tables
+from headwater.questions.health_reader import HealthCache, HealthReader
+from headwater.questions.incidents.affected import AffectedDatasets
+from headwater.questions.incidents.content import find_emptied, find_schema_breaks
+from headwater.questions.incidents.failures import find_failures
+from headwater.questions.incidents.incident import Finder, FoundIncident, IncidentContext
+from headwater.questions.incidents.lateness import find_late
+from headwater.questions.incidents.summaries import summary
+
+FINDERS: tuple[Finder, ...] = (find_failures, find_late, find_emptied, find_schema_breaks)
+"""The finders of incidents, in order. A finder sees what the finders before it have found.
+
+To add a kind, add its finder here, its name to `IncidentKind` and its text to `summaries`.
+"""
+
+_MAX_AFFECTED, _MAX_FAILURES, _MAX_OWNED = 100, 50, 50
+"""Maximum numbers of datasets, failed runs, and datasets whose owners are read, for each incident."""
+
+_CHECKED = 200
+"""Maximum number of datasets whose row counts are checked. The most recently written are checked."""
+
+_BATCH = 500
+_RECENT_US = 15_000_000
+"""How long (us) an answer about the present is used again if no event arrives. The start page asks more often."""
+
+_EMPTIED = "emptied datasets"
+
+
+class IncidentPeriod(NamedTuple):
+    """A period. since_us, until_us: its ends (us, UTC). is_present: whether it ends now."""
+
+    since_us: int
+    until_us: int
+    is_present: bool
+
+
+def incident_period(since_us: int | None, as_of_us: int | None, now_us: int) -> IncidentPeriod:
+    """Return the period of a question. Raises WrongQuestion if its start is not before its end.
+
+    since_us: None for 24 hours before the end. as_of_us: None for now.
+    """
+    until_us = now_us if as_of_us is None else as_of_us
+    begin_us = until_us - DAY_US if since_us is None else since_us
+    if begin_us >= until_us:
+        raise WrongQuestion(f"since ({iso_time(begin_us)}) is not before {iso_time(until_us)}. Use an earlier time.")
+    return IncidentPeriod(begin_us, until_us, as_of_us is None)
+
+
+def incidents_answer(open_views: ViewOpener, period: IncidentPeriod, limit: int, bronze: Bronze) -> Incidents:
+    """Answer the incidents that were open at some time of a period."""
+    for max_checks in count(_BATCH, _BATCH):  # larger batches each time, so that it ends despite new events
+        with open_views.open_view_and_index(AsOf()) as (view, live):
+            known = _health_cache(live, period)
+            reader = HealthReader(live, view.counted_edges, known.answer_time_us(period.until_us))
+            if not known.check_due_items(live, reader, max_checks):
+                continue
+            unchecked = _unchecked_tables(live, reader, known)
+            if not unchecked:
+                return _recent_answer(live, _context(view, live, reader, known, period), period, limit)
+            names = view.rules.names
+        found = emptied_tables(bronze, names, {name: table for name, (_, table) in unchecked.items()})
+        with open_views.open_view_and_index(AsOf()) as (_, live):
+            checked: dict[Name, tuple[int, EmptiedTable | None]] = live.cached_across_generations(_EMPTIED, dict)
+            checked.update((name, (success_us, found.get(name))) for name, (success_us, _) in unchecked.items())
+    raise AssertionError  # count() never ends
+
+
+def incident_by_id(
+    open_views: ViewOpener, incident_id: str, period: IncidentPeriod, limit: int, bronze: Bronze
+) -> Incident:
+    """Answer one incident of a period. Raises NotKnown if there is no incident with this id."""
+    found = incidents_answer(open_views, period, limit, bronze)
+    for each in found.items:
+        if each.id == incident_id:
+            return each
+    hint = f"Incidents that were open since {found.since} are known; ask with an earlier `since`."
+    raise NotKnown("incident", incident_id, [], hint)
+
+
+def _health_cache(live: LiveGraph, period: IncidentPeriod) -> HealthCache:
+    """Return the health of all datasets and jobs, which for the present is shared with the question `health`."""
+    if period.is_present:
+        return live.cached_across_generations("health", HealthCache)
+    return live.cached_in_generation(("health at", period.until_us), HealthCache)
+
+
+def _unchecked_tables(
+    live: LiveGraph, reader: HealthReader, known: HealthCache
+) -> dict[Name, tuple[int, ReplacedTable]]:
+    """Return (time of the newest write, its events) of replaced tables whose row counts were not read since."""
+    checked: dict[Name, tuple[int, EmptiedTable | None]] = live.cached_across_generations(_EMPTIED, dict)
+    new = {
+        name: success_us
+        for name, success_us in _newest_datasets(known)
+        if name not in checked or checked[name][0] != success_us
+    }
+    replaced = replaced_tables(live, reader, new)
+    checked.update((name, (success_us, None)) for name, success_us in new.items() if name not in replaced)
+    return {name: (new[name], table) for name, table in replaced.items()}
+
+
+def _newest_datasets(known: HealthCache) -> list[tuple[Name, int]]:
+    """Return (dataset, time of its newest write) of the healthy datasets that were written last."""
+    healthy = (
+        (name, each.success_us)
+        for name, each in known.datasets.items()
+        if each.problem is None and each.success_us is not None
+    )
+    return nlargest(_CHECKED, healthy, key=lambda each: (each[1], each[0]))
+
+
+def _context(
+    view: View, live: LiveGraph, reader: HealthReader, known: HealthCache, period: IncidentPeriod
+) -> IncidentContext:
+    since_us = period.since_us + reader.now_us - period.until_us
+    readers: dict[int, list[int]] = live.cached_in_generation("readers of datasets", dict)
+    failures, affected = Failures(live, since_us, reader.now_us), AffectedDatasets(view, reader, known, readers)
+    return IncidentContext(
+        view, live, reader, known, failures, affected, since_us, reader.now_us, _emptied(live, known)
+    )
+
+
+class _RecentAnswer(NamedTuple):
+    """An answer about the present. now_us: the moment for which it was computed."""
+
+    now_us: int
+    answer: Incidents
+
+
+def _recent_answer(live: LiveGraph, context: IncidentContext, period: IncidentPeriod, limit: int) -> Incidents:
+    """Return the answer. An answer about the present is used again for `_RECENT_US` if no event arrives."""
+    if not period.is_present:
+        return _answer(context, limit)
+    recent: dict[tuple[int, int], _RecentAnswer] = live.cached_in_generation("recent incidents", dict)
+    key = (period.until_us - period.since_us, limit)
+    known = recent.get(key)
+    if known is None or context.now_us - known.now_us > _RECENT_US:
+        known = recent[key] = _RecentAnswer(context.now_us, _answer(context, limit))
+    return known.answer
+
+
+def _answer(context: IncidentContext, limit: int) -> Incidents:
+    found = find_incidents(context)
+    listed = [to_incident(context, each) for each in found[:limit]]
+    return Incidents(
+        iso_time(context.since_us) or "", iso_time(context.now_us) or "", listed,
+        dict(Counter(each.kind for each in found)), len(found), len(found) > limit,
+    )  # fmt: skip
+
+
+def _emptied(live: LiveGraph, known: HealthCache) -> Mapping[Name, int]:
+    checked: dict[Name, tuple[int, EmptiedTable | None]] = live.cached_across_generations(_EMPTIED, dict)
+    return {
+        name: table.rows_before
+        for name, success_us in _newest_datasets(known)
+        if (table := checked[name][1]) is not None and checked[name][0] == success_us and table.rows_before is not None
+    }
+
+
+def find_incidents(context: IncidentContext) -> list[FoundIncident]:
+    """Return all incidents in the order of rule 10."""
+    found: list[FoundIncident] = []
+    for finder in FINDERS:
+        found += finder(context, tuple(found))
+    return sorted(
+        found,
+        key=lambda each: (
+            each.resolved_us is not None,
+            each.severity != "error",
+            -len(each.not_up_to_date(context.now_us)),
+            each.opened_us,
+            each.id,
+        ),
+    )
+
+
+def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
+    """Return an incident for answers."""
+    affected = found.not_up_to_date(context.now_us)
+    subject = found.subject
+    return Incident(
+        found.id,
+        found.kind,
+        found.severity,
+        "open" if found.resolved_us is None else "resolved",
+        IncidentSubject(subject.kind, *subject.name.parts, subject.column or None, subject.test or None),
+        iso_time(found.opened_us) or "",
+        iso_time(found.resolved_us),
+        iso_time(found.due_us),
+        summary(found, context.now_us),
+        IncidentError(*found.error) if found.error else None,
+        [
+            IncidentRun(
+                run_id_of(row.key),
+                Job(*context.job_name(row.job).parts),
+                "LOST" if row.is_lost else "FAIL",
+                iso_time(row.at_us),
+            )
+            for row in found.failures[:_MAX_FAILURES]
+        ],
+        len(found.failures),
+        [IncidentDataset(*each.name.parts, each.distance) for each in affected[:_MAX_AFFECTED]],
+        len(affected),
+        _owners(context, found, [each.name for each in affected[:_MAX_OWNED]]),
+    )
+
+
+def _owners(context: IncidentContext, found: FoundIncident, affected: Sequence[Name]) -> list[Owner]:
+    """Return the owners of the subject and of the failed jobs, then those of the affected datasets, each once."""
+    subject, live = found.subject, context.live
+    jobs = [subject.name] if subject.kind == "job" else []
+    jobs += [context.job_name(row.job) for row in found.failures[:_MAX_OWNED]]
+    datasets = [subject.name, *affected] if subject.kind == "dataset" else affected
+    owned = [
+        *(owner for job in dict.fromkeys(jobs) for owner in _owners_of(live, "job", job)),
+        *(owner for name in dict.fromkeys(datasets) for owner in _owners_of(live, "dataset", name)),
+    ]
+    return _first_of_each_name(owned)
+
+
+def _owners_of(live: LiveGraph, kind: str, name: Name) -> list[Owner]:
+    def read() -> list[Owner]:
+        facets = DescriptiveFacets(live)
+        texts = facets.job_facets(name) if kind == "job" else facets.dataset_facets(name, "ownership")
+        return about_from_facets(
+            decode_facets({each: text for each, text in texts.items() if each == "ownership"})
+        ).owners
+
+    return live.cached_in_generation(("owners", kind, name), read)
+
+
+def _first_of_each_name(owners: Iterable[Owner]) -> list[Owner]:
+    found: dict[str, Owner] = {}
+    for owner in owners:
+        found.setdefault(owner.name, owner)
+    return sorted(found.values(), key=attrgetter("name"))

@@ -300,7 +300,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
     (cell,) = (part.text for part in cells(FOLDER / f"{name}.Notebook") if part.kind == "PARAMETERS CELL")
     lake, *lines = cell.splitlines()
     assert lake == 'lake = "Files/headwater"'
-    taken = {each.called: each for each in getattr(definitions, name.lower()).parameters}
+    taken = {each.notebook_name: each for each in getattr(definitions, name.lower()).parameters}
     for line in lines:
         key, value, meaning = re.fullmatch(r"(\w+) = (\S+)  # (.+)", line).groups()  # type: ignore[union-attr]
         assert meaning == taken[key].help.meaning

@@ -108,6 +108,7 @@ test('the slider shows another time, and two dates are compared', async () => {
   const page = await open(url + at('/lineage', { ...SILVER, up: '2', down: '2' }), { expected: /404/ });
   await drawn(page);
   const now = await page.locator('.graph').getAttribute('data-layout');
+  await page.getByRole('button', { name: /^Time:/ }).click();
   await page.getByRole('slider').focus();
   await until(async () => {
     await page.keyboard.press('ArrowLeft');
@@ -124,6 +125,7 @@ test('the slider of the map goes through the time of the whole lake', async () =
   const page = await open(url + at('/lineage', { group: 'none' }));
   await drawn(page);
   const now = Number(await page.locator('.graph').getAttribute('data-layout'));
+  await page.getByRole('button', { name: /^Time:/ }).click();
   await page.getByRole('slider').focus();
   await page.keyboard.press('Home');
   await until(async () => Number(await page.locator('.graph').getAttribute('data-layout')) < now);

@@ -3,10 +3,11 @@ import { Handle, Position, type Node, type NodeProps } from '@xyflow/react';
 import { createContext, useContext } from 'react';
 
 import { count } from '../parts/format';
+import { columnKey, ExposureContext, exposureWord } from './exposure';
 import { HealthBadge } from './HealthBadge';
 import { MASKED_ON_THE_WAY, type PictureColumn, type PictureTable } from './picture';
 import { hasFoot, hiddenColumns, shownColumns } from './shape';
-import { degrees, headingOf, accessibleName, subtitleOf } from './words';
+import { accessibleName, degrees, headingOf, shortSubtitleOf } from './words';
 
 export interface GraphActions {
   onTable: (table: PictureTable) => void;
@@ -22,13 +23,16 @@ export type TableNode = Node<{ table: PictureTable; open: boolean; chosen: boole
 
 export const GraphActionsContext = createContext<GraphActions | null>(null);
 
+/** The namespace that all tables of the graph share; empty if there are several. */
+export const NamespaceContext = createContext('');
+
 /** A box with this many neighbours shows their number. */
 const HUB = 20;
 
 export function TableBox({ data: { table, open, chosen, ins, outs } }: NodeProps<TableNode>) {
-  const actions = useContext(GraphActionsContext);
+  const [actions, namespace] = [useContext(GraphActionsContext), useContext(NamespaceContext)];
   if (!actions) return null;
-  const [name, hub] = [accessibleName(table, ins, outs), ins + outs < HUB ? '' : degrees(ins, outs)];
+  const [name, hub] = [accessibleName(table, namespace, ins, outs), ins + outs < HUB ? '' : degrees(ins, outs)];
   const marks = [table.kind, table.subject && 'subject', table.change, chosen && 'chosen', hub && 'hub', !table.columnLineage && 'bare'];
   return (
     <div className={`node ${marks.filter(Boolean).join(' ')}`}>
@@ -36,7 +40,7 @@ export function TableBox({ data: { table, open, chosen, ins, outs } }: NodeProps
       <Handle type="source" position={Position.Right} isConnectable={false} />
       <button type="button" className="node-head nodrag" title={table.members ? name : `${table.namespace}/${table.name}`} aria-label={name} onClick={() => actions.onTable(table)}>
         <bdi className="node-name">{headingOf(table)}</bdi>{' '}
-        <bdi className="node-where">{subtitleOf(table)}{hub && `, ${hub}`}</bdi>
+        <bdi className="node-where">{shortSubtitleOf(table, namespace)}{hub && `, ${hub}`}</bdi>
       </button>
       <HealthBadge table={table} />
       {shownColumns(table, open).map((column) => <ColumnRow key={column.name} table={table} column={column} actions={actions} />)}
@@ -56,18 +60,21 @@ function footOf(table: PictureTable, open: boolean): string {
 }
 
 function ColumnRow({ table, column, actions }: { table: PictureTable; column: PictureColumn; actions: GraphActions }) {
-  const marks = [column.subject && 'subject', column.change].filter(Boolean).join(' ');
-  const label = [column.subject && 'selected', column.maskedOnTheWay && MASKED_ON_THE_WAY, column.change].filter(Boolean).join(', ');
+  const exposure = useContext(ExposureContext).get(columnKey(table.id, column.name));
+  const marks = [column.subject && 'subject', column.change, exposure && `is-${exposure.kind}`].filter(Boolean).join(' ');
+  const masked = !exposure && column.maskedOnTheWay;
+  const label = [exposure && exposureWord(exposure.kind), masked && 'masked', column.change].filter(Boolean).join(', ');
+  const title = [column.name, exposure?.tagged && 'tagged as personal data', masked && MASKED_ON_THE_WAY].filter(Boolean).join(', ');
   return (
     <div className="node-row">
       <button
-        type="button" className={`node-column nodrag ${marks}`} title={column.name} onClick={() => actions.onColumn(table, column)}
+        type="button" className={`node-column nodrag ${marks}`} title={title} aria-current={column.subject || undefined} onClick={() => actions.onColumn(table, column)}
         data-column={column.name} data-distance={column.distance}
       >
         <bdi>{column.name}</bdi>
-        {label && <span className="node-mark">{label}</span>}
+        {label && <span className="node-mark">{label}{masked && <span className="sr"> on the way</span>}</span>}
       </button>
-      <button type="button" className="node-ask nodrag" aria-label={`Questions about ${column.name}`} title="Is it masked everywhere? What breaks if I drop it?" onClick={() => actions.onAsk(table, column)}>?</button>
+      <button type="button" className="node-ask nodrag" aria-label={`Questions about ${column.name}`} title="Is it masked everywhere? What breaks if I drop it?" onClick={() => actions.onAsk(table, column)}>⋯</button>
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { memo, useCallback, useDeferredValue, useEffect, useMemo, useState, type
 
 import { count } from '../parts/format';
 import { visible } from '../shown/invisible';
-import { GraphActionsContext, TableBox, type GraphActions, type TableNode } from './Boxes';
+import { GraphActionsContext, NamespaceContext, TableBox, type GraphActions, type TableNode } from './Boxes';
 import { overlapsBoundingBox, type Box } from './geometry';
 import { lineOf, type Line } from './line';
 import { MiniMap } from './MiniMap';
@@ -19,7 +19,7 @@ import { visibleArea, initialViewport } from './viewport';
 import { isArrowKey, nextBox } from './keyboardNavigation';
 import type { GraphLayout } from './useLayout';
 import { degreesOf, neighbours } from './neighbours';
-import { headingOf } from './words';
+import { commonNamespace, headingOf } from './words';
 
 type LineEdge = Edge<{ edge: PictureEdge; line: Line; chosen: boolean }, 'line'>;
 
@@ -37,11 +37,15 @@ interface Props {
 }
 
 export function Canvas(props: Props) {
+  const { tables } = props.layout.picture;
+  const namespace = useMemo(() => commonNamespace(tables), [tables]);
   return (
     <GraphActionsContext value={props.actions}>
-      <ReactFlowProvider>
-        <Flow {...props} />
-      </ReactFlowProvider>
+      <NamespaceContext value={namespace}>
+        <ReactFlowProvider>
+          <Flow {...props} />
+        </ReactFlowProvider>
+      </NamespaceContext>
     </GraphActionsContext>
   );
 }

@@ -15,7 +15,7 @@ export function HealthBadge({ table }: { table: PictureTable }) {
 
 function OwnBadge({ kind, table }: { kind: 'dataset' | 'job'; table: PictureTable }) {
   const { data } = useBoxHealth(kind, table);
-  return data ? <Sign badge={badgeOf(data)} /> : null;
+  return data && data.status !== 'unknown' ? <Sign badge={badgeOf(data)} /> : null;
 }
 
 function Sign({ badge: { status, label, detail } }: { badge: Badge }) {
@@ -31,8 +31,8 @@ function Sign({ badge: { status, label, detail } }: { badge: Badge }) {
 export function HealthLegend() {
   return (
     <li>
-      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok} {SIGNS.unknown}</span> current health of a box: failed, late, stale (not written since something upstream
-      failed or was due), on time, unknown; on a group or a stack, the number of unhealthy members
+      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok}</span> current health of a box: failed, late, stale (not written since something upstream
+      failed or was due), on time; a box without a sign has no known health; on a group or a stack, the number of unhealthy members
     </li>
   );
 }

@@ -7,7 +7,8 @@ export function Legend() {
       <ul className="plain">
         <li><span className="sample" /> direct: passes values</li>
         <li><span className="sample indirect" /> indirect: filters, joins, groups or sorts</li>
-        <li><span className="sample masked" /> masks values; a column is “masked on the way” if every path between it and the selected column has such a step</li>
+        <li><span className="sample masked" /> masks values; a column has the mark “masked” if every path between it and the selected column has such a step</li>
+        <li><span className="exposure-dot is-exposed" /> <span className="exposure-dot is-masked" /> <span className="exposure-dot is-unknown" /> with “Personal data”: a column that is readable, masked, or not proven to be masked</li>
         <li><span className="sample opaque" /> columns unknown: the job reports only datasets</li>
         <li><span className="sample added" /> + added since the earlier time</li>
         <li><span className="sample removed" /> − removed since then</li>

@@ -1,7 +1,8 @@
-// The display options of the lineage graph: distance, edges, groups and folding; and buttons that save the picture.
+// The controls of the lineage graph: one row with the most frequent ones, and two panels that buttons of the row open.
+import { useId, useState, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
-import { count } from '../parts/format';
+import { count, time } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS, type Level } from './collapse';
 import { DisplayOptions } from './DisplayOptions';
@@ -14,18 +15,62 @@ interface Props {
   /** The number of folded tables. */
   folded: number;
   onSave: (form: 'svg' | 'png') => void;
+  /** The content of the panel that selects the time. */
+  children: ReactNode;
 }
 
-export function Toolbar({ view, folded, onSave }: Props) {
+type PanelName = 'time' | 'options';
+
+export function Toolbar({ view, folded, onSave, children }: Props) {
   const focused = view.dataset !== '';
+  const [open, setOpen] = useState<PanelName | undefined>(view.asOf || view.since ? 'time' : undefined);
+  const [timePanel, optionsPanel] = [useId(), useId()];
+  const toggle = (name: PanelName) => setOpen(open === name ? undefined : name);
   return (
-    <div className="toolbar" role="group" aria-label="Display options">
-      {focused && !view.target.dataset && (
-        <>
-          <DistanceSelect title="Upstream" value={view.up} onChange={(up) => view.change({ up })} />
-          <DistanceSelect title="Downstream" value={view.down} onChange={(down) => view.change({ down })} />
-        </>
-      )}
+    <>
+      <div className="toolbar" role="group" aria-label="Display options">
+        {focused && !view.target.dataset && (
+          <>
+            <DistanceSelect title="Upstream" value={view.up} onChange={(up) => view.change({ up })} />
+            <DistanceSelect title="Downstream" value={view.down} onChange={(down) => view.change({ down })} />
+          </>
+        )}
+        {(view.column || view.target.dataset) && (
+          <Check title="Show indirect lineage" isOn={view.mode === 'any'} onChange={(isOn) => view.change({ mode: isOn ? 'any' : '' })} />
+        )}
+        {focused && !view.column && !view.target.dataset && (
+          <Check title="Show jobs" isOn={view.jobs} onChange={(isOn) => view.change({ jobs: isOn ? 'nodes' : '' })} />
+        )}
+        {focused && <Check title="Personal data" isOn={view.personal} onChange={(isOn) => view.change({ personal: isOn ? 'true' : '' })} />}
+        {view.column && <button type="button" onClick={() => view.change({ column: '' })}>Whole table</button>}
+        {focused && <PathFinder view={view} />}
+        {(folded > 0 || view.whole) && (
+          <button type="button" aria-pressed={view.whole} onClick={() => view.change({ stacks: view.whole ? '' : 'open' })}>
+            {view.whole ? 'All tables shown' : `Show ${count(folded)} folded tables`}
+          </button>
+        )}
+        {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
+        {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
+        {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Reset folding</button>}
+        <span className="toolbar-end">
+          <button type="button" aria-expanded={open === 'time'} aria-controls={timePanel} onClick={() => toggle('time')}>
+            {view.asOf ? `Time: ${time(view.asOf)} UTC` : 'Time: now'}
+          </button>
+          <button type="button" aria-expanded={open === 'options'} aria-controls={optionsPanel} onClick={() => toggle('options')}>Options</button>
+          {focused && <Link className="button quiet" to="/lineage">Map</Link>}
+          <button type="button" className="quiet" onClick={() => onSave('svg')}>SVG</button>
+          <button type="button" className="quiet" onClick={() => onSave('png')}>PNG</button>
+        </span>
+      </div>
+      <div id={timePanel} hidden={open !== 'time'}>{children}</div>
+      <div id={optionsPanel} hidden={open !== 'options'}><Options view={view} /></div>
+    </>
+  );
+}
+
+function Options({ view }: { view: View }) {
+  return (
+    <div className="toolbar" role="group" aria-label="Options">
       <label>
         Groups{' '}
         <select value={view.group} onChange={(event) => view.change({ group: event.target.value, open: '' })}>
@@ -33,36 +78,17 @@ export function Toolbar({ view, folded, onSave }: Props) {
         </select>
       </label>
       <DisplayOptions view={view} />
-      {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
-      {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
-      {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Reset folding</button>}
-      {(folded > 0 || view.whole) && (
-        <button type="button" aria-pressed={view.whole} onClick={() => view.change({ stacks: view.whole ? '' : 'open' })}>
-          {view.whole ? 'All tables shown' : `Show ${count(folded)} folded tables`}
-        </button>
-      )}
-      {focused && !view.column && !view.target.dataset && (
-        <label className="check">
-          <input type="checkbox" checked={view.jobs} onChange={(event) => view.change({ jobs: event.target.checked ? 'nodes' : '' })} />
-          Show jobs
-        </label>
-      )}
-      {(view.column || view.target.dataset) && (
-        <label className="check">
-          <input type="checkbox" checked={view.mode === 'any'} onChange={(event) => view.change({ mode: event.target.checked ? 'any' : '' })} />
-          Show indirect lineage
-        </label>
-      )}
-      <label className="check">
-        <input type="checkbox" checked={view.every} onChange={(event) => view.change({ view: event.target.checked ? 'all' : '' })} />
-        Include historical lineage
-      </label>
-      {view.column && <button type="button" onClick={() => view.change({ column: '' })}>Whole table</button>}
-      {focused && <PathFinder view={view} />}
-      {focused && <Link className="button quiet" to="/lineage">Map</Link>}
-      <button type="button" className="quiet" onClick={() => onSave('svg')}>SVG</button>
-      <button type="button" className="quiet" onClick={() => onSave('png')}>PNG</button>
+      <Check title="Include historical lineage" isOn={view.every} onChange={(isOn) => view.change({ view: isOn ? 'all' : '' })} />
     </div>
+  );
+}
+
+function Check({ title, isOn, onChange }: { title: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
+  return (
+    <label className="check">
+      <input type="checkbox" checked={isOn} onChange={(event) => onChange(event.target.checked)} />
+      {title}
+    </label>
   );
 }
 
@@ -93,7 +119,7 @@ function PathFinder({ view }: { view: View }) {
         state.set({ toDataset: dataset.trim(), toColumn: column.trim() });
       }}
     >
-      <label>Find path to <input name="target" required placeholder="dataset or dataset#column" /></label> <button type="submit">Find</button>
+      <label><span className="sr">Find path to</span><input name="target" required placeholder="Find path to dataset#column" /></label> <button type="submit">Find</button>
     </form>
   );
 }

@@ -14,7 +14,7 @@ import { pictureOf, type Picture, type PictureTable } from './picture';
 import { graphOf, hiddenColumns, OPEN_ROWS, portY, shownColumns } from './shape';
 import { drawingOf } from './saved';
 import { svgOf } from './svg';
-import { soleGroupIn } from './useMap';
+import { groupsToOpen } from './useMap';
 
 afterEach(cleanup);
 
@@ -115,10 +115,12 @@ test('of 5,000 columns an opened table draws so many, counts all, and edges of t
   expect(known && hiddenColumns(known, true)).toBe(5_000 - OPEN_ROWS);
 });
 
-test('a group that holds all there is, is opened', () => {
-  const group = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
+test('all groups of a small lake are opened, and a group that contains all datasets of a large one', () => {
+  const group = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 700, inside: 3 };
   const map = { groups: 'namespace' as const, nodes: [group], edges: [], totalCount: 1, hidden: 0, truncated: false };
-  expect([soleGroupIn(map), soleGroupIn({ ...map, totalCount: 2 }), soleGroupIn({ ...map, nodes: [{ ...group, kind: 'dataset' }] }), soleGroupIn(undefined)]).toEqual([['group:a'], [], [], []]);
+  const two = { ...map, nodes: [group, { ...group, id: 'group:b' }], totalCount: 2 };
+  const small = { ...two, nodes: two.nodes.map((each) => ({ ...each, datasets: 20 })) };
+  expect([map, two, small, { ...small, truncated: true }, { ...map, nodes: [{ ...group, kind: 'dataset' as const }] }, undefined].map(groupsToOpen)).toEqual([['group:a'], [], ['group:a', 'group:b'], [], [], []]);
 });
 
 test('groups of pages open, close by Escape and by another one, and mark where one is', () => {

@@ -2,7 +2,7 @@
 import type { Graph } from './layout';
 import type { Picture, PictureEdge, PictureTable } from './picture';
 
-export const WIDTH = 250;
+export const WIDTH = 230;
 export const HEAD = 46;
 export const ROW = 24;
 const FOOT = 24;

@@ -1,4 +1,4 @@
-// The map of groups. If one group contains all datasets, the page opens it, at most twice: from namespace to schema.
+// The map of groups. The page opens all groups of a small lake, and a group that contains all datasets, at most twice: from namespace to schema.
 import { ApiError, type Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { mapParameters } from './mapParameters';
@@ -17,9 +17,9 @@ interface Found {
 
 export function useMap(view: View, enabled: boolean): Found {
   const outer = useQuestion('graph', mapParameters(view, view.asOf), { enabled });
-  const first = soleGroupIn(outer.data);
+  const first = groupsToOpen(outer.data);
   const inner = useQuestion('graph', mapParameters(view, view.asOf, first), { enabled: enabled && first.length > 0 });
-  const second = first.length && isCurrent(inner) ? soleGroupIn(inner.data) : [];
+  const second = first.length && isCurrent(inner) ? groupsToOpen(inner.data) : [];
   const innermost = useQuestion('graph', mapParameters(view, view.asOf, [...first, ...second]), { enabled: enabled && second.length > 0 });
   const [found, opened] = second.length && canShow(innermost) ? [innermost, [...first, ...second]] : first.length && canShow(inner) ? [inner, first] : [outer, []];
   const waits = [first.length && inner, second.length && innermost].some((each) => each && !each.error && !isCurrent(each));
@@ -37,8 +37,12 @@ const isCurrent = ({ data, isPlaceholderData }: GraphQuery): boolean => data !==
 /** Return whether the answer is current and contains the whole content of the opened group. */
 const canShow = (query: GraphQuery): boolean => isCurrent(query) && query.data?.truncated === false;
 
-/** Return a list with the id of the group that contains all datasets, or an empty list if there is no such group. */
-export function soleGroupIn(map: Map | undefined): string[] {
-  const [only] = map?.nodes ?? [];
-  return map?.totalCount === 1 && only?.kind === 'group' ? [only.id] : [];
+/** The largest number of datasets of which the page shows all. */
+const SMALL = 40;
+
+/** Return the ids of all groups of a small lake, or of the group that contains all datasets. The list may be empty. */
+export function groupsToOpen(map: Map | undefined): string[] {
+  const groups = map?.nodes.filter((node) => node.kind === 'group') ?? [];
+  const isSmall = map?.truncated === false && map.nodes.reduce((sum, node) => sum + node.datasets, 0) <= SMALL;
+  return isSmall || (map?.totalCount === 1 && groups.length) ? groups.map((group) => group.id) : [];
 }

@@ -21,6 +21,8 @@ export interface View extends Pick<LineageParameters, 'namespace' | 'dataset' | 
   whole: boolean;
   /** Whether to draw jobs as boxes. */
   jobs: boolean;
+  /** Whether to colour columns with personal data. */
+  personal: boolean;
   since: string;
   target: { namespace: string; dataset: string; column: string };
   /** The parameters of the question `lineage`. `earlier` has the parameters for the earlier time to compare with. */
@@ -72,7 +74,7 @@ export function useView(): View {
       namespace, dataset, column, up: parameters.up, down: parameters.down, mode, every, group, asOf, since, target, parameters,
       earlier: { ...parameters, asOf: since },
       opened: new Set(opened), folds: new Set(folds), folding: { pinned: new Set(pinned), between: pairs },
-      whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', lens: { view, asOf },
+      whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', personal: state.get('personal') === 'true', lens: { view, asOf },
       about: JSON.stringify([namespace, dataset, column, group, target, opened.length]),
       change: (changes) => state.set(changes, 'asOf' in changes),
       focus: (table, name) =>

@@ -1,10 +1,12 @@
-// The initial viewport of a graph: the whole graph if its text stays readable, otherwise the subject in the middle.
+// The initial viewport of a graph: the whole graph if its text stays readable, otherwise the subject in the middle with larger text.
 import type { Box } from './geometry';
 import type { Layout } from './layout';
 import type { Picture } from './picture';
 
-/** The smallest text in a box, and the smallest readable text on the screen (px). */
+/** The smallest text in a box, and its smallest size on the screen if a part of the graph is shown (px). */
 const [SMALLEST, LEGIBLE] = [12, 11];
+/** The smallest zoom at which the whole graph is shown: names of columns (13 px) are then 8.5 px high. */
+const WHOLE = 0.65;
 const MARGIN = 30;
 
 export interface Viewport {
@@ -18,7 +20,7 @@ export function initialViewport(picture: Picture, places: Layout['places'], widt
   const across = span(all.map((box) => [box.x, box.x + box.width]));
   const down = span(all.map((box) => [box.y, box.y + box.height]));
   const fitting = Math.min((width - 2 * MARGIN) / (across.to - across.from), (height - 2 * MARGIN) / (down.to - down.from));
-  const zoom = Math.min(1, Math.max(LEGIBLE / SMALLEST, fitting));
+  const zoom = fitting >= WHOLE ? Math.min(1, fitting) : LEGIBLE / SMALLEST;
   const subjectBox = places.get(mainBox(picture)) ?? all[0] ?? { x: 0, y: 0, width: 0, height: 0 };
   return {
     x: shift(across, subjectBox.x + subjectBox.width / 2, width, zoom),

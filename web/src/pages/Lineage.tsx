@@ -5,6 +5,7 @@ import { Link, useNavigate } from 'react-router';
 import { GroupBadgesContext } from '../graph/badges';
 import type { GraphActions } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
+import { ExposureContext, useExposures } from '../graph/exposure';
 import { Controls } from '../graph/Controls';
 import { GraphTable } from '../graph/GraphTable';
 import { Legend } from '../graph/Legend';
@@ -39,25 +40,30 @@ export function Lineage() {
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
   const actions = useGraphActions(view, opened, openTable, choose);
+  const exposures = useExposures(view);
   const [title, groupBadges] = [titleOf(view), useGroupBadges(picture)];
   const parts = ['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`];
   const { save, unsaved } = useSaving(layout, opened, (saved) => captionOf(view, title, saved), parts, groupBadges);
   return (
     <Page title={title} hint={hintOf(view)}>
       <Controls summary={view.asOf && `as of ${time(view.asOf)} UTC`}>
-        <Toolbar view={view} folded={folded} onSave={save} />
-        <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
+        <Toolbar view={view} folded={folded} onSave={save}>
+          <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
+        </Toolbar>
       </Controls>
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
+      {exposures.note && <p className="state" role="status">{exposures.note}</p>}
       {whole?.truncated && <p className="state" role="status">The graph is too large to draw completely. Reduce the number of steps, or fold groups.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded to keep the graph readable.</p>}
       {weakIn(picture) > 0 && <p className="state" role="status">Only the heaviest edges of each group are drawn; {count(weakIn(picture))} are hidden. Select a group to see all its edges.</p>}
       {!(error && !picture) && <div className="graph-and-panel">
         <div className="graph" data-layout={picture?.tables.length ?? ''}>
           <GroupBadgesContext value={groupBadges}>
-            {layout && picture && picture.tables.length > 0 && <Canvas key={view.about} layout={layout} opened={opened} chosen={chosen} actions={actions} about={view.about} />}
+            <ExposureContext value={exposures.byColumn}>
+              {layout && picture && picture.tables.length > 0 && <Canvas key={view.about} layout={layout} opened={opened} chosen={chosen} actions={actions} about={view.about} />}
+            </ExposureContext>
           </GroupBadgesContext>
           {whole?.tables.length === 0 && !error && !stops && <Empty>There is no lineage yet. Datasets appear here when their events arrive.</Empty>}
           {!layout && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Computing layout' : 'Loading'} />}

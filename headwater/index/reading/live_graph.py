@@ -17,7 +17,6 @@ from headwater.index.stored.database import (
     DELETED_NAMESPACE,
     open_for_reading,
     question_marks,
-    split_for_parameters,
 )
 from headwater.index.stored.datasets import SqliteNaming, TagTable
 from headwater.index.stored.edge_sets import InputLists
@@ -522,13 +521,16 @@ class LiveGraph(Snapshot):
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Return whether an event mentions a part of a dataset or writes its partitions, at any location of a name."""
-        names = self.naming.names_at_all_locations([dataset])
-        known = [number for name in names if (number := self.names.find_number(name)) is not None]
-        query = "SELECT 1 FROM partitioned_names WHERE name IN ({}) LIMIT 1"
-        return any(
-            self.sql.execute(query.format(question_marks(some)), some).fetchone()
-            for some in split_for_parameters(known)
+        names = self.naming.names_of(dataset)
+        moved = self.cached_in_generation(
+            ("moved parts",), lambda: self.naming.names_of_parts(lambda name: self._is_parted([name]))
         )
+        return not moved.isdisjoint(names) or self._is_parted(names)
+
+    def _is_parted(self, names: Iterable[Name]) -> bool:
+        known = [number for name in names if (number := self.names.find_number(name)) is not None]
+        query = f"SELECT 1 FROM partitioned_names WHERE name IN ({question_marks(known)}) LIMIT 1"
+        return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read_to_write(self, dataset: Name) -> bool:
         """Return whether any run, however old, read a dataset to write another one."""

@@ -1,7 +1,7 @@
 """Rule 12: find the columns of a dataset at a time. Rule 12.6 decides which lists of columns are complete."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from copy import copy
 from heapq import merge
 from itertools import chain
@@ -242,6 +242,7 @@ class SchemaHistory:
         self._naming = naming
         self._joined_hash = SchemaJoiner(contents).joined_hash
         self._lists: dict[Name, ColumnListSet] = {}
+        self._names_of_parts: Set[Name] | None = None
         self._columns: dict[Name, Columns] = {}
 
     def add_mentions(self, name: Name, mentions_as_sent: Sequence[SchemaMention]) -> set[Name]:
@@ -277,6 +278,7 @@ class SchemaHistory:
         new_generations: the datasets that did not exist before. They count as datasets that had no columns.
         """
         self._lists.clear()
+        self._names_of_parts = None
         for dataset in new_generations:
             self._columns.setdefault(dataset, NO_COLUMNS)
 
@@ -285,6 +287,7 @@ class SchemaHistory:
 
         names: the names, as sent, under which events mention parts.
         """
+        self._names_of_parts = None
         datasets = self.datasets_at_all_locations(names)
         locations = {each.without_generation for each in datasets}
         found = {dataset for dataset in self._lists if dataset.without_generation in locations}
@@ -292,6 +295,12 @@ class SchemaHistory:
             self.columns(dataset)
             del self._lists[dataset]
         return datasets | found
+
+    def names_of_parts(self) -> Set[Name]:
+        """Return the names with several locations if events mention parts of a dataset at one of these locations."""
+        if self._names_of_parts is None:
+            self._names_of_parts = self._naming.names_of_parts(self._stored_mentions.has_part_mention)
+        return self._names_of_parts
 
     def datasets_at_all_locations(self, names: Iterable[Name]) -> set[Name]:
         """Return the datasets that some names have meant, and those at the other locations of their names."""
@@ -399,8 +408,11 @@ class SchemaHistory:
     def _read_lists(self, dataset: Name, time_us: int) -> ColumnListSet:
         histories = list(self._mentions_by_name(dataset))
         newest_first = histories[0] if len(histories) == 1 else merge(*histories, reverse=True)
-        by_parts = any(map(self._stored_mentions.has_part_mention, self._naming.names_at_all_locations([dataset])))
+        by_parts = any(map(self._has_parts, self._naming.names_of(dataset)))
         return column_lists_at(newest_first, time_us, has_parts=by_parts)
+
+    def _has_parts(self, name: Name) -> bool:
+        return self._stored_mentions.has_part_mention(name) or name in self.names_of_parts()
 
     def _mentions_by_name(self, dataset: Name, until_us: int = MAX_TIME_US) -> Iterator[Iterator[SchemaMention]]:
         """Yield, for each name that means a dataset, the mentions of the dataset under this name, the newest first.

@@ -4,7 +4,7 @@ A symlink binds a name to a location. A name moves when a later symlink binds it
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
@@ -75,6 +75,10 @@ class MovedNames:
         """Find all names that have ever referred to a location, and return their other locations, the newest first."""
         names = self._names_by_location.get(location, ())
         return self._locations_newest_first(location, (name for name in names if self._has_meant(name, location)))
+
+    def names(self) -> Iterable[Name]:
+        """Return the names that were bound to several locations."""
+        return self._locations
 
     def locations(self, name: Name) -> Iterable[Name]:
         """Return all locations to which a name was bound if there are several; empty for every other name."""
@@ -314,6 +318,26 @@ class NameResolver:
             more = self.names_of_any(self.moved_names.locations(todo.pop())) - found
             found |= more
             todo.extend(more)
+        return found
+
+    def names_of_parts(self, is_part_name: Callable[[Name], bool]) -> set[Name]:
+        """Return the names with several locations if events mention parts of a dataset at one of these locations.
+
+        A name counts as well if a chain of such names and their locations connects it with such a location.
+        is_part_name: returns whether an event mentions a part of the dataset with a name, as sent.
+        """
+        found, seen = set[Name](), set[Name]()
+        moved = set(self.moved_names.names())
+        for start in moved:
+            connected, todo, has_parts = set[Name](), {start} - seen, False
+            while todo:
+                name = todo.pop()
+                connected.add(name)
+                names = self.names_of_any(self.moved_names.locations(name))
+                has_parts = has_parts or any(map(is_part_name, names))
+                todo |= (names & moved) - connected
+            seen |= connected
+            found |= connected if has_parts else set()
         return found
 
     def locations_of_same_names(self, names: Iterable[Name]) -> set[Name]:

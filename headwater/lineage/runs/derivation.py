@@ -237,10 +237,7 @@ class Derivation:
 
     def _moved_with_parts(self, changed_names: Set[NameSpan]) -> Set[Name]:
         """Return changed names if events mention parts of datasets to which they refer now, at any location."""
-        names = {span.name for span in changed_names} if self.naming.moved_names.has_moves else set()
-        locations = {location for name in names for location in self.naming.moved_names.locations(name)}
-        every = self.naming.names_at_all_locations(locations)
-        return names if any(map(self._store.has_part_mention, every)) else set()
+        return self.schema_history.names_of_parts() & {span.name for span in changed_names}
 
     def _runs_using_schemas(self, schema_sources: Iterable[NameSpan]) -> Iterable[str]:
         """Return the keys of the runs that may have used columns of these datasets, in these spans, from other runs."""

@@ -234,8 +234,9 @@ class FactSnapshot(CandidateSnapshot):
             names_with_part_mentions(facts),
             CommitProofs(p for f in facts for p in parse_proof_signs(f.content.write_signs)),
         )
+        parts |= naming.names_of_parts(parts.__contains__)
         for output, candidates in group_by_output(self.store.candidates).items():
-            by_parts = output is not None and not parts.isdisjoint(naming.names_at_all_locations([output]))
+            by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
             self.add_candidates(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(

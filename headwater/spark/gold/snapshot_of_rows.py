@@ -50,7 +50,7 @@ class RowSnapshot(CandidateSnapshot):
     ):
         """Add rows as `add_rows` does. partitioned_names: names of datasets that are known to have partitions."""
         super().__init__(naming, partial(apply_masking_rules, rules), rules)
-        self._partitioned_names = partitioned_names
+        self._partitioned_names = partitioned_names | naming.names_of_parts(partitioned_names.__contains__)
         self._declared_as_retired = rules.names.jobs.retired
         self.add_rows(rows)
 
@@ -76,8 +76,8 @@ class RowSnapshot(CandidateSnapshot):
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
-        names = self.naming.names_at_all_locations([output]) if output is not None else frozenset()
-        return with_counted_rewrites(candidates, by_parts=not self._partitioned_names.isdisjoint(names))
+        by_parts = output is not None and not self._partitioned_names.isdisjoint(self.naming.names_of(output.without_generation))
+        return with_counted_rewrites(candidates, by_parts=by_parts)
 
     def _set_dataset_facts(self, row: _CandidateCells) -> None:
         dataset = row.dataset

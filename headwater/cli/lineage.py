@@ -270,6 +270,9 @@ def _print_reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
     columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
     print_value(found, as_json, lambda: list_table(f"{title} {name}{more}", listed, columns, _HEADERS))
     print_stops(found, as_json)
+    if found["owners"] and not as_json:
+        rows = [{**each, "owners": ", ".join(owner["name"] for owner in each["owners"])} for each in found["owners"]]
+        print_value(found, False, lambda: list_table("Owners", {"items": rows}, ("namespace", "dataset", "owners")))
 
 
 def _column_if_any(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:

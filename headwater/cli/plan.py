@@ -31,7 +31,7 @@ class FailOn(StrEnum):
     MAY_BREAK = "may-break"
 
 
-_SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "note")
+_SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "owners", "note")
 _LISTED = 5
 
 
@@ -160,6 +160,7 @@ def _finding_row(finding: Any) -> dict[str, Any]:
         "jobs": _shorten_list(finding.jobs),
         "consumers": _shorten_list(finding.consumers),
         "contracts": _shorten_list(finding.contracts),
+        "owners": _shorten_list(list(finding.owners)),
         "note": finding.note,
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.metadata_table import MetadataRow, metadata_rows, read_metadata
+from headwater.lineage.rules.owner_rules import read_owners
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import (
@@ -31,6 +32,7 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "consumers": read_consumers,
     "system": read_system,
     "links": read_links,
+    "owners": read_owners,
 }
 FILES = (NAMES, JOBS, METADATA, *(f"{part}.yaml" for part in READERS))
 

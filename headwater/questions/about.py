@@ -18,7 +18,7 @@ def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> Ab
     facets: maps facet names to decoded facets. tags: the current tags of a dataset. If there are any, they replace the
     tags in the `tags` facet.
     """
-    owners, sent_tags = _items_of_facet(facets, "ownership", "owners"), _items_of_facet(facets, "tags", "tags")
+    sent_tags = _items_of_facet(facets, "tags", "tags")
     code = facets.get("sourceCodeLocation")
     url = text_at(code, "url") or text_at(code, "repoUrl")
     keys = [AboutTag(tag.key, tag.value) for tag in tags if tag.column is None] or [
@@ -26,10 +26,16 @@ def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> Ab
     ]
     return About(
         text_at(facets.get("documentation"), "description"),
-        [Owner(name, text_at(each, "type")) for each in owners[:_MAX_ITEMS] if (name := text_at(each, "name"))],
+        owners_in_facets(facets),
         CodeSource(url, *(text_at(code, name) for name in ("type", "path", "version"))) if url else None,
         keys[:_MAX_ITEMS],
     )
+
+
+def owners_in_facets(facets: Mapping[str, Any]) -> list[Owner]:
+    """Return the owners in the facet `ownership` of a job or dataset. facets: maps facet names to decoded facets."""
+    owners = _items_of_facet(facets, "ownership", "owners")
+    return [Owner(name, text_at(each, "type")) for each in owners[:_MAX_ITEMS] if (name := text_at(each, "name"))]
 
 
 def decode_facets(facets: Mapping[str, str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from headwater.questions.answer_types.health import (
 )
 from headwater.questions.failed_ancestors import failed_ancestors
 from headwater.questions.health_reader import HealthCache, HealthReader, HealthState
+from headwater.questions.owners import OwnerReader
 from headwater.questions.run_details import row_count_in
 from headwater.questions.subjects import Subject, find_dataset, find_job
 
@@ -135,6 +136,7 @@ def health_of_dataset(view: View, live: LiveGraph, asked: Subject, now_us: int, 
     about = about_from_facets(
         decode_facets(Catalog(live).dataset_facets(name, excluded={"schema"})), live.current_tags().get(name, ())
     )
+    about.owners = OwnerReader(live, view.rules).owners_of(name)
     never = reader.health_of_never_written(name)
     if never is not None:
         state, runs = never
@@ -175,6 +177,7 @@ def health_of_job(view: View, live: LiveGraph, asked: tuple[str | None, str], no
     outputs = {name.without_generation for name in reader.times.datasets_written_by_job(key)}
     waiting = [] if state.since_us is None else _outputs_not_refreshed(reader, sorted(outputs), state.since_us, now_us)
     about = about_from_facets(decode_facets(Catalog(live).job_facets(shown)))
+    about.owners = OwnerReader(live, view.rules).owners_of_job(live.names.name(key))
     return _single_health_answer(reader.health_item("job", shown, state, []), about, waiting, limit)
 
 

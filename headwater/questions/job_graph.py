@@ -9,6 +9,7 @@ from headwater.common.errors import NotKnown
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import Ancestor, FoldJob, JobLevel, job_key
+from headwater.lineage.runs.task_order import OrderOfTasks
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.common import Dataset
@@ -43,6 +44,8 @@ class JobContext(NamedTuple):
     orchestrated: tasks and DAGs, including tasks and DAGs without datasets. fold_job: maps a job to the job that
     represents it. ancestors: returns the ancestors of a job. dependencies: returns the dependencies of a job.
     jobs_by_name: returns the jobs with a name in a namespace; None means any namespace.
+    task_order: the order of tasks inside DAGs (rule 3.6).
+    group_of: returns the task group of a task; None for other jobs.
     """
 
     orchestrated: Iterable[Name]
@@ -50,6 +53,8 @@ class JobContext(NamedTuple):
     ancestors: Callable[[Name], list[Ancestor]]
     dependencies: Callable[[Name], Iterable[Dependency]]
     jobs_by_name: Callable[[str | None, str], Iterable[Name]]
+    task_order: Iterable[Dependency] = ()
+    group_of: Callable[[Name], str | None] = lambda _: None
 
 
 class JobBounds(NamedTuple):
@@ -105,7 +110,13 @@ def job_graph(
     shown = sorted(limited, key=lambda job: (abs(far.get(job, 0)), -represents[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
-        JobNode(*snapshot.job_name(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
+        JobNode(
+            *snapshot.job_name(job).parts,
+            level_of.get(job, "statement"),
+            represents[job],
+            far.get(job),
+            known.group_of(job),
+        )
         for job in shown
     ]
     flows, hubs = _data_flows_and_hubs(flow, place, start)
@@ -223,6 +234,10 @@ def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, D
             pair = known.fold_job(each.predecessor), known.fold_job(each.successor)
             if pair[0] != pair[1]:
                 dependencies.setdefault(pair, each)
+    for each in known.task_order:
+        pair = known.fold_job(each.predecessor), known.fold_job(each.successor)
+        if pair[0] != pair[1]:
+            dependencies.setdefault(pair, each)
     return dependencies, len(asked) > _MAX_JOBS
 
 
@@ -268,6 +283,15 @@ def _reachable_jobs(start: Name, steps: _JobSteps, depth: int) -> Iterator[tuple
             seen.add(each)
             todo.append((each, far + 1))
             yield each, far + 1
+
+
+TASK_ORDER = "TASK_ORDER"
+"""The type of a dependency between two tasks of one DAG. The other types are those of the facet `jobDependencies`."""
+
+
+def dependencies_of_tasks(order: OrderOfTasks) -> list[Dependency]:
+    """Return the order of tasks (rule 3.6) as dependencies."""
+    return [Dependency(*pair, TASK_ORDER, rule) for pair, rule in sorted(order.pairs.items())]
 
 
 def dependencies_of(job: Name, facet: Any) -> Iterator[Dependency]:

@@ -62,7 +62,7 @@ def reach_answer(
     asked_nodes = found.search.starts if key is not None else ()
     stops = _find_stops(snapshot, dataset, [*found.hits_by_node, *asked_nodes], counted, forward=forward)
     return Reach(
-        column_for_answer(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits)
+        column_for_answer(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits), []
     )
 
 

@@ -8,13 +8,16 @@ from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.runs import DailyReads, ReaderItem, Readers
+from headwater.questions.owners import OwnerReader
 from headwater.questions.run_details import user_of
 
 DAYS = 90
 """Default period in days."""
 
 
-def readers_answer(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, limit: int) -> Readers:
+def readers_answer(
+    readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, owners: OwnerReader, limit: int
+) -> Readers:
     """Answer the runs that read a dataset in a period, dated by their ends. Jobs with most reads come first."""
     by_day: Counter[date] = Counter()
     found: list[tuple[int, int, int]] = []
@@ -27,10 +30,7 @@ def readers_answer(readers: DatasetReaders, dataset: Name, since_us: int, until_
     by_week: Counter[date] = Counter()
     for day, runs in by_day.items():
         by_week[day - timedelta(days=day.weekday())] += runs
-    items = [
-        ReaderItem(Job(*readers.job_display_name(job).parts), runs, _users_of_job(readers, job), iso_time(last_us))
-        for runs, last_us, job in found[:limit]
-    ]
+    items = [_to_item(readers, owners, *each) for each in found[:limit]]
     return Readers(
         Dataset(*dataset.parts),
         by_day.total(),
@@ -39,7 +39,13 @@ def readers_answer(readers: DatasetReaders, dataset: Name, since_us: int, until_
         items,
         len(found),
         len(found) > limit,
+        [],
     )
+
+
+def _to_item(readers: DatasetReaders, owners: OwnerReader, runs: int, last_us: int, job: int) -> ReaderItem:
+    shown, users = Job(*readers.job_display_name(job).parts), _users_of_job(readers, job)
+    return ReaderItem(shown, runs, users, iso_time(last_us), owners.owners_of_job(readers.job_key(job)))
 
 
 def _users_of_job(readers: DatasetReaders, job: int) -> list[str]:

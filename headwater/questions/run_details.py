@@ -25,6 +25,7 @@ from headwater.lineage.runs.sent_facets import (
     sent_datasets,
 )
 from headwater.questions.answer_types.runs import RunDetails, RunLink, RunStatistics, Side
+from headwater.questions.task_runs import task_run_of
 
 T = TypeVar("T")
 
@@ -93,6 +94,7 @@ def run_details(
             _statistics_in_facet(*key, value)
             for key, value in sorted(counted.values().items(), key=lambda each: each[0])
         ],
+        task_run_of(facets),
     )
 
 

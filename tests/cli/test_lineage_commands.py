@@ -83,7 +83,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     ("arguments", "status", "shown", "keys"),
     [
         (("impact", *EMAIL), 0, ("Impact of landing/customers#Email: 5 of 5, all in s3://lake", "to_gold", "masks"),
-         {"column", "mode", "columns", "stops", "truncated"}),
+         {"column", "mode", "columns", "stops", "truncated", "owners"}),
         (("impact", *EMAIL, "--limit", "1"), 0, ("truncated: raise --limit or --depth",), {"truncated"}),
         (("impact", *EMAIL, "--paths", "--depth", "2", "--mode", "any"), 0, ("bronze/customers",), {"columns"}),
         (("impact", "silver/customers"), 0, ("From here on, only table lineage is known: 1 of 1",), {"stops"}),

@@ -295,6 +295,12 @@ def test_a_list_and_a_contract_break_what_sql_would(plan: Plan) -> None:
     }
 
 
+def test_a_plan_names_the_owners_of_what_it_breaks(plan: Plan) -> None:
+    (finding,) = plan(lambda schema: apply_sql("ALTER TABLE sales.orders DROP COLUMN amount", "spark", schema, "x.sql"))
+    assert (finding.outcome, finding.owners) == ("breaks", ("finance",))
+    assert "- owners: `finance`" in plan_markdown([finding])
+
+
 MANIFEST = {
     "metadata": {"adapter_type": "spark"},
     "nodes": {

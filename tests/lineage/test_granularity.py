@@ -216,7 +216,7 @@ def test_a_run_that_only_others_name_is_in_the_tree(views: ViewOpener) -> None:
     top = ask(views, "hierarchy", {"run": grain.DAG_2})
     assert top["run"] == {
         "id": grain.DAG_2, "job": None, "state": "UNREPORTED", "started": None, "ended": None, "durationMs": None,
-        "children": 0,
+        "children": 0, "task": None,
     }  # fmt: skip
     (task,) = top["items"]
     assert (task["id"], task["state"], task["job"]["name"]) == (grain.SILENT_TASK_RUN, "UNREPORTED", "weekly.publish")

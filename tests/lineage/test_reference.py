@@ -18,6 +18,7 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.snapshots.derived_snapshots import group_by_output
 from headwater.lineage.traversal.impact import Mode
 from tests.reference import questions
+from tests.reference.assets import with_assets
 from tests.reference.records import Delivered, stored
 from tests.reference.retired import presumed_retired, with_deletions, with_rewrites
 from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
@@ -64,6 +65,16 @@ def test_every_answer_with_deleted_jobs_is_the_references() -> None:
         events = with_deletions(random_world(seed), seed)
         assert differences(events, window_us=(seed % 3) * 10_000 * SECOND) == [], seed
         assert differences(events) == [], seed
+
+
+@pytest.mark.slow
+def test_every_answer_with_inlets_and_outlets_is_the_references() -> None:
+    replaced = 0
+    for seed in range(25):
+        events = with_assets(random_world(seed), seed)
+        replaced += sum("airflow" in each.facets("run") for each in events)
+        assert differences(events, window_us=(seed % 3) * 10_000 * SECOND) == [], seed
+    assert replaced > 60
 
 
 @pytest.mark.slow

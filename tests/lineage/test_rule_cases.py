@@ -10,6 +10,7 @@ from tests.reference.world_events import START_US, Json, deliver
 from tests.rule_cases import (
     accounts,
     airflow,
+    assets,
     attempts,
     fed_by_jobs,
     feeding_jobs,
@@ -45,6 +46,7 @@ PARTS = (
     feeding_jobs,
     unlisted,
     airflow,
+    assets,
     nested,
     masking,
     rewriting,

@@ -19,6 +19,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_names import read_job_rules
 from headwater.lineage.names.metadata_table import read_metadata
 from headwater.lineage.names.rule_parser import read_name_rules
+from headwater.lineage.rules.owner_rules import read_owners
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
@@ -55,8 +56,9 @@ READERS: dict[str, Any] = {
     "consumers.yaml": read_consumers,
     "system.yaml": read_system,
     "links.yaml": read_links,
+    "owners.yaml": read_owners,
 }
-SHOWN_BY = ("system.yaml", "links.yaml")
+SHOWN_BY = ("system.yaml", "links.yaml", "owners.yaml")
 """Files of what is shown: they change no row."""
 
 TAGGED = "version: 1\ntags: [{namespace: 's3a://B', dataset: /t/, column: Email, tag: pii}]"

@@ -325,7 +325,7 @@ def test_a_job_fares_by_its_runs_and_says_whose_it_is(ask: Callable[..., Any]) -
     assert [each["dataset"] for each in found["not_refreshed"]] == ["base", "mid", "end"]
     assert found["about"] == {
         "description": "Loads the base.",
-        "owners": [{"name": "team:sales", "type": "OWNER"}],
+        "owners": [{"name": "team:sales", "type": "OWNER", "source": "facet"}],
         "source": {"url": "javascript:alert(1)", "type": "git", "path": "a.py", "version": None},
         "tags": [{"key": "tier", "value": "gold"}],
     }

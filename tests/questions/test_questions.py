@@ -63,7 +63,7 @@ def test_every_example_of_the_documentation_is_so(shop: Asker) -> None:
 
 def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -> None:
     answer = shop.ask("impact", **EMAIL)
-    assert set(answer) == {"column", "mode", "columns", "stops", "truncated"}
+    assert set(answer) == {"column", "mode", "columns", "stops", "truncated", "owners"}
     assert answer["column"] == {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
     assert (answer["mode"], answer["truncated"]) == ("value", False)
     assert columns(answer) == {

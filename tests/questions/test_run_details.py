@@ -61,6 +61,7 @@ def test_what_the_events_of_a_run_say_together() -> None:
             {"namespace": "s3://lake", "dataset": "origin", "side": "read", "rows": None, "bytes": 7, "files": 2},
             {"namespace": "s3://lake", "dataset": "target", "side": "written", "rows": 5, "bytes": 9, "files": None},
         ],
+        "task": None,
     }  # fmt: skip
     for events in ((start, end), (end, start), (end, start, end)):
         assert details(*events) == expected

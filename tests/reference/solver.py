@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tests.reference.assets import with_assets_as_datasets
 from tests.reference.attempts import Attempts
 from tests.reference.gaps import WHOLE, Nested
 from tests.reference.generations import NEVER, Dataset, Generations
@@ -49,7 +50,7 @@ class Reference:
         keeps_us: how long datasets keep their rows.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
-        self.events = [without_ends_of_parts(event, canonical) for event in known]
+        self.events = [without_ends_of_parts(event, canonical) for event in with_assets_as_datasets(known)]
         self.runs = runs_of(self.events)
         self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)

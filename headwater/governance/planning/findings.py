@@ -46,6 +46,7 @@ class PlanFinding(NamedTuple):
     note: reason for the outcome, or None. presumed_retired: the jobs in `jobs` that are presumed retired
     (docs/reference/lineage.md, rule 6.12); they come last in `jobs`.
     display_name: the display name of the dataset, or None if it equals the canonical name.
+    owners: the owners of the affected datasets and of the changed one, sorted.
     """
 
     outcome: Outcome
@@ -62,6 +63,7 @@ class PlanFinding(NamedTuple):
     note: str | None
     presumed_retired: list[str]
     display_name: str | None
+    owners: tuple[str, ...] = ()
 
 
 def plan_findings(
@@ -148,15 +150,16 @@ def _finding_for_change(
         "contracts": sorted({*broken_contracts}),
         "presumed_retired": sorted(presumed),
     }
+    owners = tuple(sorted({owner["name"] for each in reach.get("owners", ()) for owner in each["owners"]}))
     if any(affected.values()) and change.kind != "not_understood":
         notes = ["The list is truncated."] if reach["truncated"] else []
         notes += [f"Presumed retired: {', '.join(sorted(presumed))}."] if presumed else []
         note = " ".join(notes) or None
-        return _make_finding(change, "breaks", **affected, note=note)
+        return _make_finding(change, "breaks", **affected, note=note, owners=owners)
     outcome, note = _outcome_without_impact(change, own, stops)
     if outcome == "may break":
         affected["jobs"] = sorted({*affected["jobs"], *(_job_text(job) for each in stops for job in each["jobs"])})
-    return _make_finding(change, outcome, **affected, note=note)
+    return _make_finding(change, outcome, **affected, note=note, owners=owners if outcome == "may break" else ())
 
 
 def _outcome_without_impact(

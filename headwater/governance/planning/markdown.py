@@ -54,11 +54,12 @@ def _counts_text(finding: PlanFinding) -> str:
 
 
 def _details_lines(finding: PlanFinding) -> Iterable[str]:
-    parts = {
+    parts: dict[str, Sequence[str]] = {
         "columns": [column_text(each) for each in finding.columns],
         "jobs": finding.jobs,
         "consumers": finding.consumers,
         "contracts": finding.contracts,
+        "owners": finding.owners,
     }
     if any(parts.values()) or finding.note:
         yield from ("", f"<details><summary>{_escape_html(change_text(finding))}</summary>", "")

@@ -40,6 +40,10 @@ class DatasetReaders:
         query = f"SELECT DISTINCT job_key FROM uses WHERE name IN ({question_marks(numbers)}) ORDER BY job_key"
         return [job for (job,) in self._sql.execute(query, numbers)]
 
+    def job_key(self, key_number: int) -> Name:
+        """Return the key of a job. key_number: the number of the job's key."""
+        return self._live.names.name(key_number)
+
     def job_display_name(self, key_number: int) -> Name:
         """Return the display name of a job. key_number: the number of the job's key."""
         return self._live.job_name(self._live.names.name(key_number))

@@ -1,15 +1,26 @@
 """The parents, roots and original names of jobs, from their newest runs."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from headwater.events.decode import decode
+from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import parent_facet, text_at
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import JOB
-from headwater.index.stored.run_facets import recent_facets
+from headwater.index.stored.database import JOB, json_array
+from headwater.index.stored.run_facets import newest_task_facets, recent_facets
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_order import time_us_of_order_text
 from headwater.lineage.runs.jobs import JobPosition, job_key
+from headwater.lineage.runs.task_order import (
+    DagOrder,
+    OrderOfTasks,
+    TaskOrder,
+    order_of_tasks,
+    read_dag_order,
+    read_task_order,
+)
 
 _NEWEST = (
     "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM jobs j "
@@ -23,7 +34,7 @@ class JobAncestry:
 
     def __init__(self, live: LiveGraph):
         """Read from `live`, which must not be refreshed while this object is in use."""
-        self._sql, self._names = live.sql, live.names
+        self._live, self._sql, self._names = live, live.sql, live.names
         self.started = cache(self._type_and_parents)
 
     def orchestrated_jobs(self) -> list[Name]:
@@ -51,6 +62,44 @@ class JobAncestry:
         """
         row = self._sql.execute(_NEWEST, (self._number_of_name(job),)).fetchone()
         return self._run_facet(row[1], facet) if row else None
+
+    def position_with_tasks(self, job: Name) -> JobPosition:
+        """Return the position of a job. A task without events is below the DAG that lists it (rule 3.6)."""
+        found, task = self.started(job), self.task_order().tasks.get(job)
+        if task is None or found.parent is not None:
+            return found
+        return JobPosition(found.job_type or "TASK", task.dag, found.root)
+
+    def group_of(self, job: Name) -> str | None:
+        """Return the id of the task group of a job; None for a job that is no task, or a task outside of groups."""
+        task = self.task_order().tasks.get(job)
+        return task.group if task else None
+
+    def task_order(self) -> OrderOfTasks:
+        """Return the tasks of all Airflow DAGs and their order (rule 3.6). The result is cached until new events come.
+
+        300 DAGs of 10 tasks take 0.2 s.
+        """
+        return self._live.cached_in_generation(
+            "task order", lambda: order_of_tasks(self._dag_orders(), self._task_orders())
+        )
+
+    def _dag_orders(self) -> Iterator[DagOrder]:
+        rows = self._sql.execute(
+            "SELECT f.name, f.event_order, t.value FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
+            "WHERE f.kind = ? AND f.facet = 'airflow'",
+            (JOB,),
+        )
+        for name, order, text in rows:
+            raw = text.encode()
+            found = None if is_deleted(raw) else decode(raw)
+            if stated := read_dag_order(self._names.name(name), time_us_of_order_text(order), found):
+                yield stated
+
+    def _task_orders(self) -> Iterator[TaskOrder]:
+        for job, started_us, text in newest_task_facets(self._sql, "airflow"):
+            if stated := read_task_order(self._names.name(job), started_us, decode(text)):
+                yield stated
 
     def _type_and_parents(self, job: Name) -> JobPosition:
         """Return the type, parent and root of a job by its key.
@@ -114,3 +163,18 @@ def original_names(live: LiveGraph, job: Name) -> list[str]:
     """
     rows = live.sql.execute(_SENT, (live.names.find_number(job) or 0, _SCAN_LIMIT, _MOST))
     return [live.names.name(number).name for number, _ in rows]
+
+
+_MAX_WRITERS = 20
+_WRITERS = (
+    "SELECT g.job, max(e.last_us) FROM edge_sets e JOIN job_outputs g ON g.id = e.job_output "
+    "WHERE g.output IN (SELECT value FROM json_each(?)) AND g.layer = 'observed' AND (e.live OR e.latest) "
+    "GROUP BY g.job ORDER BY max(e.last_us) DESC, g.job LIMIT ?"
+)
+
+
+def current_writers(live: LiveGraph, dataset: Name) -> list[Name]:
+    """Return the keys of the jobs whose observed lineage for a dataset counts now, the newest 20 first."""
+    names = (dataset.without_generation, *live.names.generations(dataset.without_generation))
+    numbers = [number for name in names if (number := live.names.find_number(name)) is not None]
+    return [live.names.name(job) for job, _ in live.sql.execute(_WRITERS, (json_array(numbers), _MAX_WRITERS))]

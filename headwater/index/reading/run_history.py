@@ -1,16 +1,18 @@
 """The history of runs: their datasets and lineage, the runs before and after them, and the tree of parent runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from headwater.common.errors import NotKnown, WrongQuestion
+from headwater.events.decode import decode
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidates import CANDIDATE_COLUMNS
 from headwater.index.stored.edge_sets import InputLists
 from headwater.index.stored.events import JOB, RUN, EventPlace, RunFactsTable, newest_facet_places
 from headwater.index.stored.numbers import NEWEST_WRITE, RunNumbers
+from headwater.index.stored.run_facets import recent_facets
 from headwater.lineage.edges.candidates import Candidate
 from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
@@ -318,6 +320,16 @@ class RunTree:
             (run.number, limit, offset),
         )
         return [self._from_row(row) for row in rows]
+
+    def run_facets(self, runs: Sequence[TreeRun], names: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Return the decoded facets with these names, by run key and facet name.
+
+        Runs that are not among the newest of their job are left out.
+        """
+        found = recent_facets(self._sql, [run.key for run in runs])
+        return {
+            key: {name: decode(text) for name, text in facets.items() if name in names} for key, facets in found.items()
+        }
 
     def child_state_counts(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
         """Yield (state, number of a run's children in this state). The state is None for children without events."""

@@ -6,7 +6,7 @@ the lake. The facets of older runs are read from bronze.
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from lz4.block import compress, decompress
@@ -115,6 +115,27 @@ def recent_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> dict[str, dic
         run: {facet: text for _, facets in sent for facet, text in facets.items() if not is_deleted(text)}
         for run, sent in _read_stored_facets(sql, runs).items()
     }
+
+
+_NEWEST_OF_TASKS = (
+    "SELECT j.key, coalesce(r.started_us, r.time_us), f.value FROM newest_facets n "
+    "JOIN facet_texts t ON t.id = n.value JOIN jobs j ON j.display_name = n.name JOIN runs r ON r.run = j.newest "
+    "JOIN run_facets f ON f.run = r.run WHERE n.kind = ? AND n.facet = 'jobType' AND t.value LIKE '%\"TASK\"%' "
+    "ORDER BY r.time_us DESC, j.key LIMIT ?"
+)
+_MAX_TASKS = 20_000
+
+
+def newest_task_facets(sql: sqlite3.Connection, facet: str) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (number of the job's key, start of the run in us, facet text) for the newest run of each task.
+
+    Tasks are the jobs of type TASK. If there are more than 20,000, those that ran last are read.
+    """
+    for job, started_us, value in sql.execute(_NEWEST_OF_TASKS, (JOB, _MAX_TASKS)):
+        texts = (facets[facet] for _, facets in _unpack_facets(value) if facet in facets)
+        text = next(texts, None)
+        if text is not None and not is_deleted(text):
+            yield job, started_us, text
 
 
 def _read_stored_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _SentFacets]:

@@ -99,6 +99,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     source_jobs: the jobs, by their names as sent, that feed the output or its unaccounted columns (rule 4.12).
     job_feeds: the jobs that the run reports as targets (rule 4.13). Then `output` is None, and all sources are opaque.
     has_conflicting_events: whether the run did not complete and its events contradict each other (rule 6.10).
+    is_declared: whether the output, or all inputs of an output without column lineage, are inlets or outlets (4.14).
     """
 
     output: Name | None
@@ -122,6 +123,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     source_jobs: tuple[Name, ...] = field(default=(), name="jobs")
     job_feeds: tuple[JobFeed, ...] = field(default=(), name="feeds")
     has_conflicting_events: bool = field(default=False, name="disagrees")
+    is_declared: bool = field(default=False, name="assets")
 
     @property
     def has_sources(self) -> bool:
@@ -222,7 +224,7 @@ EDGE_ORIGINS: frozenset[EdgeOrigin] = frozenset(get_args(EdgeOrigin))
 
 
 def edge_origin(job_output: JobOutput, lineage: OutputLineage) -> EdgeOrigin:
-    """Return the origin of the lineage: `inferred` from SQL, `declared` by a declaration, or else `observed`."""
+    """Return the origin of the lineage: `inferred` from SQL, `declared` by a declaration or assets, else `observed`."""
     if lineage.is_inferred:
         return "inferred"
-    return "declared" if job_output.layer == "declared" else "observed"
+    return "declared" if job_output.layer == "declared" or lineage.is_declared else "observed"

@@ -40,7 +40,7 @@ def derive_output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
     The list is empty for a batch run that did not complete.
     """
-    return _derive_lineages(run, rules) if run.may_have_edges else []
+    return [_with_origin(run, each) for each in _derive_lineages(run, rules)] if run.may_have_edges else []
 
 
 def derive_attempted_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
@@ -48,7 +48,15 @@ def derive_attempted_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]
     if run.may_have_edges:
         return []
     entry_lines = _entry_lines(run, rules)
-    return [_as_attempt(run, each, entry_lines, rules) for each in _derive_lineages(run, rules)]
+    return [_with_origin(run, _as_attempt(run, each, entry_lines, rules)) for each in _derive_lineages(run, rules)]
+
+
+def _with_origin(run: Run, lineage: OutputLineage) -> OutputLineage:
+    """Return the lineage of an output, marked if inlets and outlets of an Airflow task declare it (rule 4.14)."""
+    written = run.outputs.get(lineage.output) if lineage.output else None
+    reads_assets = any(dataset.is_asset for dataset in run.inputs.values()) and not lineage.has_column_lineage
+    is_declared = reads_assets or (written is not None and written.is_asset)
+    return replace(lineage, is_declared=True) if is_declared else lineage
 
 
 def _as_attempt(run: Run, lineage: OutputLineage, entry_lines: Container[Name], rules: EdgeRules) -> OutputLineage:

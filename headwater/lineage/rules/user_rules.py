@@ -1,4 +1,4 @@
-"""The rules that users declare: names, tags, masking, constants, consumers, writes, system tables and links."""
+"""The rules that users declare: names, tags, masking, constants, consumers, writes, system tables, links and owners."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from headwater.lineage.edges.schema_columns import parent_keys
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.owner_rules import OwnerRule
 from headwater.lineage.rules.selectors import RuleIndex, SelectedColumn, Selector, is_match
 from headwater.lineage.rules.shown_rules import LinkRule, SystemRule, is_system
 from headwater.lineage.runs.jobs import run_id_of
@@ -106,6 +107,7 @@ class UserRules:
     rewrites: tuple[WriteRule, ...] = ()
     system: tuple[SystemRule, ...] = ()
     links: tuple[LinkRule, ...] = ()
+    owners: tuple[OwnerRule, ...] = ()
     window_us: int | None = None
     tags_file: str = field(default="tags.yaml in the folder of your rules", compare=False)
 
@@ -113,7 +115,8 @@ class UserRules:
     def rules_hash(self) -> str:
         """The hash that index, silver and gold store as the version of the rules.
 
-        It changes with the rules' code and with every rule, except for system tables and links, which affect no rows.
+        It changes with the rules' code and with every rule, except for system tables, links and owners, which
+        affect no rows.
         """
         parts: tuple[object, ...] = (
             self.names.rules_hash,

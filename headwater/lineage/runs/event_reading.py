@@ -30,6 +30,7 @@ from headwater.lineage.edges.write_kinds import SIGN_COMPLETE_LISTS
 from headwater.lineage.names.canonical_names import EventRules, NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.operations import loses_part
+from headwater.lineage.runs.airflow_assets import NO_ASSETS, read_assets
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import read_proof_signs
 from headwater.lineage.runs.event_order import event_order
@@ -58,6 +59,10 @@ SQL = "sql"
 
 CanonicalizeJob = Callable[[Name, Iterable[Name]], Name]
 """(name of a job as sent, names of the outputs in the event of the job) → canonical name of the job"""
+
+
+AssetUses = tuple[tuple[DatasetUse, ...], tuple[DatasetUse, ...]]
+"""(inlets, outlets) of a task"""
 
 
 class ShapeFacts(Struct, frozen=True, gc=False):
@@ -95,15 +100,23 @@ class ShapeFacts(Struct, frozen=True, gc=False):
     conditional_names: tuple[Name, ...] = ()
 
     def event_content(
-        self, sent: Sent, job: Name, signs: Iterable[str] = (), name_forms: Mapping[Name, Name] = MappingProxyType({})
+        self,
+        sent: Sent,
+        job: Name,
+        signs: Iterable[str] = (),
+        name_forms: Mapping[Name, Name] = MappingProxyType({}),
+        assets: AssetUses = ((), ()),
     ) -> EventContent:
         """Return the content of an event with this shape.
 
         job: the canonical name of the job. signs: the write signs in the facets of the run.
         name_forms: maps each name that means another dataset in this event to that dataset.
+        assets: the inlets and outlets of the task. They replace missing inputs and outputs (rule 4.14).
         """
         sent_job = _sent_job(sent)
-        uses = tuple(_apply_name_forms(use, name_forms) for use in self.uses) if name_forms else self.uses
+        inputs, outputs = self.uses[: self.input_count] or assets[0], self.uses[self.input_count :] or assets[1]
+        if name_forms:
+            inputs, outputs = (tuple(_apply_name_forms(use, name_forms) for use in side) for side in (inputs, outputs))
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
@@ -112,8 +125,8 @@ class ShapeFacts(Struct, frozen=True, gc=False):
             artifact_id=self.artifact,
             processing=self.processing,
             is_snapshot=self.is_snapshot,
-            inputs=uses[: self.input_count],
-            outputs=uses[self.input_count :],
+            inputs=inputs,
+            outputs=outputs,
             declared_facets=self.declared_facets,
             declared_targets=tuple(sorted(name_forms.get(name, name) for name in self.declared_targets))
             if name_forms
@@ -224,12 +237,17 @@ class FactsReader:
         if sent.job_namespace == CHANGE_NAMESPACE:
             signs = (*signs, *read_deletion_signs(sent.run_facets))
         signs = (*signs, *read_proof_signs(sent.run_facets, sent.job_namespace, sent.job_name, self._canonical_name))
-        cache_key = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
+        assets = read_assets(sent.run_facets) if sent.kind == "RUN" else NO_ASSETS
+        cache_key = (
+            sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs, assets,
+        )  # fmt: skip
         content = self._event_contents.get(cache_key)
         if content is None:
             job = self._canonical_job(_sent_job(sent), shape.output_names)
-            forms = self._name_forms(shape, sent.producer, job.namespace)
-            content = self._event_contents.put(cache_key, shape.event_content(sent, job, signs, forms), 0)
+            uses: AssetUses = (self._asset_uses(assets.inlets), self._asset_uses(assets.outlets))
+            names = {use.name for side in uses for use in side if self._event_rules.may_apply(use.name)}
+            forms = self._name_forms((*shape.conditional_names, *names), sent.producer, job.namespace)
+            content = self._event_contents.put(cache_key, shape.event_content(sent, job, signs, forms, uses), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_key_in_facet(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
@@ -254,11 +272,14 @@ class FactsReader:
             names |= {name for line in lines for name in (line.source, line.target) if name}
         return {name for name in names if self._event_rules.may_apply(name)}
 
-    def _name_forms(self, shape: ShapeFacts, producer: str, job_namespace: str) -> dict[Name, Name]:
+    def _asset_uses(self, names: Iterable[Name]) -> tuple[DatasetUse, ...]:
+        """Return the datasets of inlets or outlets. names: their names as sent."""
+        uses = (self._dataset_use(UsedDataset(*name.parts)) for name in names)
+        return tuple(structs.replace(use, is_asset=True) for use in uses if not is_delta_internal_file(use.name))
+
+    def _name_forms(self, names: Iterable[Name], producer: str, job_namespace: str) -> dict[Name, Name]:
         """Return the names that mean another dataset in an event, each with the name of that dataset."""
-        forms = (
-            (name, self._event_rules.event_form(name, producer, job_namespace)) for name in shape.conditional_names
-        )
+        forms = ((name, self._event_rules.event_form(name, producer, job_namespace)) for name in names)
         return {name: form for name, form in forms if form != name}
 
     def _store_contents(self, contents: Iterable[Content]) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import DatasetChange
 from headwater.lineage.names.name_resolution import MentionSource, NameResolver
+from headwater.lineage.runs.airflow_assets import UseInEvent, without_replaced_assets
 from headwater.lineage.runs.jobs import is_ctas_statement, job_key
 from headwater.lineage.runs.run_facts import (
     DELETED,
@@ -69,6 +70,7 @@ class RunDataset(Struct, gc=False):
     metadata_columns: the columns of a metadata table that the run reads under the name of the dataset (rule 11.4).
     has_conflicts: whether events of the run report different schemas or `columnLineage` facets for the dataset.
     is_only_altered: whether each mention of the dataset reports the lifecycle change ALTER.
+    is_asset: whether the dataset is an inlet or outlet of an Airflow task (rule 4.14).
     """
 
     name: Name
@@ -86,6 +88,7 @@ class RunDataset(Struct, gc=False):
     metadata_columns: frozenset[str] = frozenset()
     has_conflicts: bool = False
     is_only_altered: bool = True
+    is_asset: bool = False
 
     @property
     def names(self) -> frozenset[Name]:
@@ -255,11 +258,15 @@ def _script_of_run(
 ) -> Script | None:
     """Return the SQL of a run with the datasets that the SQL may use; None if the SQL is not needed.
 
+    It is not needed if inlets or outlets count as datasets of the run, because these declare tables only (rule 4.14).
+
     mentions: the mentions of inputs and outputs in the events of the run.
     """
     sql = newest_value([fact.content for fact in ordered], "sql")
     content = ordered[-1].content
     if not sql or not outputs or content.kind != "RUN" or is_ctas_statement(content.job):
+        return None
+    if any(dataset.is_asset for dataset in (*inputs.values(), *outputs.values())):
         return None
     names: dict[Name, set[str]] = {}
     for name, use, _ in mentions:
@@ -312,13 +319,14 @@ def writes_as_sent(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
 
 
 def _attempt_writes(facts: Sequence[RunFacts], processing: str, *, completed: bool) -> Iterator[tuple[int, Name]]:
-    reports = ((each.name, each.lifecycle) for fact in facts for each in fact.outputs)
+    reports = ((each.name, each.lifecycle) for _, each in _counted_outputs(facts))
     dropped = _dropped_outputs(reports, may_write=_may_write(processing, "RUN", is_completed=completed))
-    for fact in _describing_facts(facts, processing) if facts else ():
-        for each in fact.outputs:
-            renames = completed and each.lifecycle == "RENAME" and each.previous_name
-            if each.name not in dropped and not renames:
-                yield fact.time_us, each.name
+    describing = _describing_facts(facts, processing) if facts else ()
+    for fact, each in _counted_outputs(describing):
+        renames = completed and each.lifecycle == "RENAME" and each.previous_name
+        if each.name not in dropped and not renames:
+            yield fact.time_us, each.name
+    for fact in describing:
         yield from ((fact.time_us, name) for name in fact.content.declared_targets)
 
 
@@ -418,9 +426,13 @@ def _add_declared_facet(
 def _resolve_inputs(
     ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver
 ) -> Iterator[ResolvedMention]:
-    for fact in ordered:
-        for each in fact.inputs:
-            yield naming.resolve_input(source, each.name, fact.time_us), each, fact.time_us
+    uses = [(fact, each) for fact in ordered for each in fact.inputs]
+    for fact, each in without_replaced_assets(uses):
+        yield naming.resolve_input(source, each.name, fact.time_us), each, fact.time_us
+
+
+def _counted_outputs(facts: Sequence[RunFacts]) -> Sequence[UseInEvent]:
+    return without_replaced_assets([(fact, each) for fact in facts for each in fact.outputs])
 
 
 def _resolve_outputs(
@@ -432,7 +444,7 @@ def _resolve_outputs(
     may_write: whether the run did not complete. If so, a DROP counts only if all reports of the output are DROP.
     """
     uses = [
-        (naming.location_at(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs
+        (naming.location_at(each.name, fact.time_us), each, fact.time_us) for fact, each in _counted_outputs(ordered)
     ]
     dropped = _dropped_outputs(((location, each.lifecycle) for location, each, _ in uses), may_write=may_write)
     for location, each, time_us in uses:
@@ -489,6 +501,7 @@ def _merge_mention(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.symlinks or use.name != dataset.name:
         dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
+    dataset.is_asset = dataset.is_asset or use.is_asset
     if use.metadata_columns:
         dataset.metadata_columns |= {*use.metadata_columns}
     if use.filter_columns:

@@ -50,6 +50,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     names removed, the `subset` facet of an output, or partitions or locations in the `subset` facet of an input.
     filter_columns: the columns by which the `subset` facet or the folders in the name of an input select rows (4.11).
     metadata_columns: the columns of an input that is a metadata table under the name of its table (rule 11.4).
+    is_asset: whether the event names the dataset only as an inlet or outlet of an Airflow task (rule 4.14).
     """
 
     name: Name
@@ -65,6 +66,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     is_part: bool = False
     filter_columns: tuple[str, ...] = ()
     metadata_columns: tuple[str, ...] = ()
+    is_asset: bool = False
 
 
 NameForms = tuple[tuple[Name, Name], ...]
@@ -79,7 +81,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     artifact_id: the id of the Fabric artifact (`job_key`).
     processing: BATCH, STREAMING or SERVICE; None if the event does not report the processing type.
     is_snapshot: whether each event of the run is a complete snapshot (rule 1.11).
-    inputs, outputs: the datasets in the event, without versions.
+    inputs, outputs: the datasets in the event, without versions. Without any, the inlets or outlets of the task.
     declared_facets: (`run` or `job`, content hash) of each `lineage` facet of the run and the job.
     declared_targets: the datasets that these facets name as targets.
     sql: the content hash of the `sql` facet of the job; None without the facet, `DELETED` if the event removes it.
@@ -154,7 +156,10 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     @property
     def outputs(self) -> Sequence[DatasetUse]:
         """The outputs of the event, with versions."""
-        return _with_versions(self.content.outputs, self.versions, len(self.content.inputs))
+        if not self.versions:
+            return self.content.outputs
+        listed_inputs = sum(not use.is_asset for use in self.content.inputs)
+        return _with_versions(self.content.outputs, self.versions, listed_inputs)
 
 
 def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:

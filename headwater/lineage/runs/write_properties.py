@@ -11,6 +11,7 @@ from headwater.events.finding_facet import COMMITS
 from headwater.events.times import parse_time
 from headwater.lineage.edges.write_kinds import SIGN_MATERIALIZED, SIGN_PART
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.airflow_assets import ASSET_WORDS
 from headwater.lineage.runs.jobs import job_key, retirement_sign
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -21,8 +22,8 @@ CHANGE_FACET = "headwater_change"
 """The run facet for changes through the API. It counts only in runs of jobs in the namespace `CHANGE_NAMESPACE`."""
 CHANGE_NAMESPACE = "headwater"
 
-RUN_FACET_WORDS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET, COMMITS)
-"""The JSON text of each run facet that this module reads contains at least one of these words."""
+RUN_FACET_WORDS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET, COMMITS, *ASSET_WORDS)
+"""The JSON text of each run facet that the rules read contains at least one of these words."""
 
 _REBUILT = ("table", "view")
 

@@ -50,6 +50,24 @@ class Job(AnswerStruct):
     name: str
 
 
+class TaskRun(AnswerStruct):
+    """What Airflow reports about the run of a task, or of a DAG without `task`.
+
+    group: the id of the task group. map_index: the position of a mapped task. attempt: starts at 1. retries: the number
+    of attempts after the first that the task allows. run_type: of the DAG run, such as `scheduled`, `manual` or
+    `backfill`. owner: of the task, else of the DAG, as sent. Missing values are null.
+    """
+
+    dag: str
+    task: str | None
+    group: str | None
+    map_index: Count | None
+    attempt: Count | None
+    retries: Count | None
+    run_type: str | None
+    owner: str | None
+
+
 class Column(Dataset):
     """A column; null means the whole dataset."""
 

@@ -14,6 +14,7 @@ from headwater.questions.answer_types.common import (
     Job,
     MaskedOnTheWay,
     Mode,
+    TaskRun,
     Time,
 )
 
@@ -21,7 +22,8 @@ from headwater.questions.answer_types.common import (
 class HierarchyRun(AnswerStruct):
     """A run in the tree.
 
-    state UNREPORTED: other runs name it, but it sent no event. children: number of its child runs.
+    state UNREPORTED: other runs name it, but it sent no event. children: number of its child runs. task: the task or
+    DAG, if Airflow started the run; null if it did not, and for runs that are not among the newest of their job.
     """
 
     id: str
@@ -31,6 +33,7 @@ class HierarchyRun(AnswerStruct):
     ended: Time | None
     durationMs: Count | None  # noqa: N815
     children: Count
+    task: TaskRun | None
 
 
 class Hierarchy(AnswerStruct):
@@ -47,12 +50,14 @@ class Hierarchy(AnswerStruct):
 class JobNode(Job):
     """A job at the requested granularity.
 
-    jobs: number of jobs it represents. distance: negative if upstream of the requested job.
+    jobs: number of jobs it represents. distance: negative if upstream of the requested job. group: the task group of
+    an Airflow task.
     """
 
     level: JobLevel
     jobs: Count
     distance: int | None
+    group: str | None
 
 
 class DataFlow(AnswerStruct):

@@ -46,10 +46,21 @@ class HealthItem(Displayed):
 
 
 class Owner(AnswerStruct):
-    """An owner of a dataset or a job."""
+    """An owner of a dataset or a job.
+
+    source: `rules` for owners.yaml, `facet` for what producers send, `job` for an owner of a job that writes the
+    dataset.
+    """
 
     name: str
     type: str | None
+    source: Literal["rules", "facet", "job"] = "facet"
+
+
+class OwnedDataset(Dataset):
+    """A dataset with its owners."""
+
+    owners: list[Owner]
 
 
 class CodeSource(AnswerStruct):

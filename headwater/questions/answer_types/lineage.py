@@ -21,7 +21,7 @@ from headwater.questions.answer_types.common import (
     Time,
     Via,
 )
-from headwater.questions.answer_types.health import About, NotRefreshed
+from headwater.questions.answer_types.health import About, NotRefreshed, OwnedDataset
 from headwater.questions.answer_types.runs import RunStatistics
 
 
@@ -45,13 +45,18 @@ class ReachedColumn(Column):
 
 
 class Reach(AnswerStruct):
-    """The columns downstream or upstream of a column."""
+    """The columns downstream or upstream of a column.
+
+    owners: the owners of the first 200 datasets in the answer: the requested one, those of the columns, and those in
+    `onward` of the stops. Datasets without an owner are left out.
+    """
 
     column: Column
     mode: Mode
     columns: list[ReachedColumn]
     stops: list[Stop]
     truncated: bool
+    owners: list[OwnedDataset]
 
 
 class PathAnswer(AnswerStruct):

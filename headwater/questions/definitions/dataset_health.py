@@ -9,12 +9,14 @@ from headwater.questions.answer_types import health as health_answers
 from headwater.questions.answer_types import runs as run_detail_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import NOW, QuestionSources
+from headwater.questions.exposures import exposures_of
 from headwater.questions.health_lists import (
     health_of_dataset_with_row_counts,
     health_of_graph,
     health_of_job,
     list_health_problems,
 )
+from headwater.questions.owners import OwnerReader
 from headwater.questions.readers import DAYS, readers_answer
 from headwater.questions.subjects import Subject, find_dataset
 
@@ -56,4 +58,7 @@ def readers(
     asked = Subject(namespace, dataset)
     with sources.open_views.open_view_and_index(NOW) as (view, live):
         found = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
-        return readers_answer(DatasetReaders(live, found), found, since_us, until_us, limit=limit)
+        owners = OwnerReader(live, view.rules)
+        answer = readers_answer(DatasetReaders(live, found), found, since_us, until_us, owners=owners, limit=limit)
+        answer.exposures = exposures_of(live, found, view.rules.links)
+        return answer

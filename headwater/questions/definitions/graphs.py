@@ -10,7 +10,7 @@ from headwater.questions import parameters as p
 from headwater.questions.answer_types import graphs as graph_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import QuestionSources, hidden_table_filter
-from headwater.questions.job_graph import JobBounds, JobContext, dependencies_of, job_graph
+from headwater.questions.job_graph import JobBounds, JobContext, dependencies_of, dependencies_of_tasks, job_graph
 from headwater.questions.neighbourhood import GraphBounds, neighbourhood
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
@@ -61,9 +61,11 @@ def jobs(
         known = JobAncestry(live)
         context = JobContext(
             known.orchestrated_jobs(),
-            fold_into_level(granularity, known.started),
-            cache(lambda each: job_ancestors(each, known.started)),
+            fold_into_level(granularity, known.position_with_tasks),
+            cache(lambda each: job_ancestors(each, known.position_with_tasks)),
             lambda each: dependencies_of(each, known.newest_run_facet(each, "jobDependencies")),
             known.jobs_by_display_name,
+            dependencies_of_tasks(known.task_order()),
+            known.group_of,
         )
         return job_graph(view.snapshot, view.counted_edges, context, granularity, bounds)

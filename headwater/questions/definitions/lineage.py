@@ -18,6 +18,7 @@ from headwater.questions.definitions.sources import QuestionSources, hidden_tabl
 from headwater.questions.differences import edge_differences
 from headwater.questions.edge import edge_answer
 from headwater.questions.facets import sql_of_run
+from headwater.questions.owners import OwnerReader, add_owners
 from headwater.questions.parameter_groups import Between, Ends, Walk
 from headwater.questions.reach import path_answer as path_between
 from headwater.questions.reach import reach_answer
@@ -34,17 +35,21 @@ _SQL_SHOWN = 5
 @question("impact")
 def impact(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that depend on a column or a whole dataset: what breaks if it changes."""
-    with sources.open_views.open_view(as_of) as view:
-        return reach_answer(view.snapshot, view.rules.names, counted=view.counted_edges, forward=True, **walk._asdict())
+    with sources.open_views.open_view_and_index(as_of) as (view, live):
+        found = reach_answer(
+            view.snapshot, view.rules.names, counted=view.counted_edges, forward=True, **walk._asdict()
+        )
+        return add_owners(found, OwnerReader(live, view.rules))
 
 
 @question("upstream")
 def upstream(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that a column or a whole dataset comes from."""
-    with sources.open_views.open_view(as_of) as view:
-        return reach_answer(
+    with sources.open_views.open_view_and_index(as_of) as (view, live):
+        found = reach_answer(
             view.snapshot, view.rules.names, counted=view.counted_edges, forward=False, **walk._asdict()
         )
+        return add_owners(found, OwnerReader(live, view.rules))
 
 
 @question("path")

@@ -76,7 +76,9 @@ class RowSnapshot(CandidateSnapshot):
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
-        by_parts = output is not None and not self._partitioned_names.isdisjoint(self.naming.names_of(output.without_generation))
+        by_parts = output is not None and not self._partitioned_names.isdisjoint(
+            self.naming.names_of(output.without_generation)
+        )
         return with_counted_rewrites(candidates, by_parts=by_parts)
 
     def _set_dataset_facts(self, row: _CandidateCells) -> None:

@@ -121,8 +121,9 @@ class ShapeParser:
                 elif sent := sent_from_cells(cells):
                     fact = reader.facts_of_event(event_id, received_us, sent, shape)
                     key = fact.kind, fact.content.name_forms
-                    # Events of one shape may contain different proofs.
-                    if any(True for _ in parse_proof_signs(fact.content.write_signs)):
+                    # Events of one shape may contain different proofs and assets.
+                    has_assets = any(use.is_asset for use in (*fact.content.inputs, *fact.content.outputs))
+                    if has_assets or any(True for _ in parse_proof_signs(fact.content.write_signs)):
                         shared = _SharedCells(fact)
                     else:
                         shared = by_kind.get(key) or by_kind.setdefault(key, _SharedCells(fact))

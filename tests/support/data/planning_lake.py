@@ -17,6 +17,10 @@ DBT_ORDERS, DBT_CUSTOMERS, DBT_DAILY = (
 SOURCE, FACT, MART = (("duckdb://docs", f"docs.main.{name}") for name in ("source_orders", "fct_orders", "mart_totals"))
 CLICKS = ("bigquery", "proj.ds.clicks")
 
+OWNERS = """version: 1
+owners:
+  - {dataset: "*/daily", owners: [finance]}
+"""
 CONSUMERS = """
 version: 1
 consumers:
@@ -92,6 +96,7 @@ def planned_lake(folder: Path) -> Path:
     world = World(folder)
     (folder / "rules").mkdir()
     (folder / "rules" / "consumers.yaml").write_text(CONSUMERS)
+    (folder / "rules" / "owners.yaml").write_text(OWNERS)
     (folder / "rules" / "constants.yaml").write_text(CONSTANTS)
     world.append(*bodies(PLANNED_LAKE))
     world.parser().commit_next()

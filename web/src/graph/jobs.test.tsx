@@ -22,7 +22,7 @@ const COLOURS = coloursOf(document.documentElement);
 const saved = (picture: Picture, badges: ReadonlyMap<string, Badge> = new Map()): string =>
   svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, NONE)), opened: NONE, caption: { title: 't', subtitle: 's' }, colours: COLOURS, badges }));
 const NONE = new Set<string>();
-const node = (name: string, distance: number, level: 'task' | 'dag' = 'task') => ({ namespace: 'airflow', name, level, jobs: 1, distance });
+const node = (name: string, distance: number, level: 'task' | 'dag' = 'task') => ({ namespace: 'airflow', name, level, jobs: 1, distance, group: null });
 const range = (many: number): number[] => Array.from({ length: many }, (_, at) => at);
 
 /** load → check by data and by control; check → notify by control alone. */

@@ -43,7 +43,7 @@ test('an address that holds no granularity means the default', () => {
 });
 
 test('what leads to a job and from it, control apart from data', () => {
-  const node = (name: string, distance: number) => ({ namespace: 'n', name, level: 'task' as const, jobs: 1, distance });
+  const node = (name: string, distance: number) => ({ namespace: 'n', name, level: 'task' as const, jobs: 1, distance, group: null });
   const answer: Answer<'job-graph'> = {
     granularity: 'task', nodes: [node('here', 0), node('before', -1), node('behind', 1)],
     dataFlow: [{ from: 1, to: 0, datasets: 3, first: [{ namespace: 's3://lake', dataset: 'a/b/c' }] }, { from: 1, to: 2, datasets: 1, first: [] }],

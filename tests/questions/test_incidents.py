@@ -505,7 +505,7 @@ def busy(night: Night) -> None:
 def test_an_incident_has_all_failures_that_belong_to_it_and_the_owners(answers: Asked) -> None:
     (found,) = answers(busy).first
     assert [each["job"]["name"] for each in found["failures"]] == ["dag.load", "dag.load", "dag", "mart"]
-    assert found["owners"] == [{"name": "team:sales", "type": "OWNER"}]
+    assert found["owners"] == [{"name": "team:sales", "type": "OWNER", "source": "facet"}]
 
 
 def test_open_incidents_come_first_then_errors_then_those_that_affect_more(lake: Lake) -> None:

@@ -1,7 +1,7 @@
 """The answer to the question `incidents`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from itertools import count
 from operator import attrgetter
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.times import iso_time
-from headwater.index.reading.facets import DescriptiveFacets
 from headwater.index.reading.failures import Failures
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.view_opener import ViewOpener
@@ -18,7 +17,6 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.lineage.snapshots.whole_rewrites import DAY_US
-from headwater.questions.about import about_from_facets, decode_facets
 from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.health import Owner
 from headwater.questions.answer_types.incidents import (
@@ -37,6 +35,7 @@ from headwater.questions.incidents.failures import find_failures
 from headwater.questions.incidents.incident import Finder, FoundIncident, IncidentContext
 from headwater.questions.incidents.lateness import find_late
 from headwater.questions.incidents.summaries import summary
+from headwater.questions.owners import OwnerReader, unique_owners
 
 FINDERS: tuple[Finder, ...] = (find_failures, find_late, find_emptied, find_schema_breaks)
 """The finders of incidents, in order. A finder sees what the finders before it have found.
@@ -237,31 +236,12 @@ def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
 
 
 def _owners(context: IncidentContext, found: FoundIncident, affected: Sequence[Name]) -> list[Owner]:
-    """Return the owners of the subject and of the failed jobs, then those of the affected datasets, each once."""
-    subject, live = found.subject, context.live
-    jobs = [subject.name] if subject.kind == "job" else []
-    jobs += [context.job_name(row.job) for row in found.failures[:_MAX_OWNED]]
+    """Return the owners of the failed jobs, of the subject and of the affected datasets, sorted by name."""
+    subject, reader = found.subject, OwnerReader(context.live, context.view.rules)
+    jobs = (context.live.names.name(row.job) for row in found.failures[:_MAX_OWNED])  # the first one is the cause
     datasets = [subject.name, *affected] if subject.kind == "dataset" else affected
-    owned = [
-        *(owner for job in dict.fromkeys(jobs) for owner in _owners_of(live, "job", job)),
-        *(owner for name in dict.fromkeys(datasets) for owner in _owners_of(live, "dataset", name)),
-    ]
-    return _first_of_each_name(owned)
-
-
-def _owners_of(live: LiveGraph, kind: str, name: Name) -> list[Owner]:
-    def read() -> list[Owner]:
-        facets = DescriptiveFacets(live)
-        texts = facets.job_facets(name) if kind == "job" else facets.dataset_facets(name, "ownership")
-        return about_from_facets(
-            decode_facets({each: text for each, text in texts.items() if each == "ownership"})
-        ).owners
-
-    return live.cached_in_generation(("owners", kind, name), read)
-
-
-def _first_of_each_name(owners: Iterable[Owner]) -> list[Owner]:
-    found: dict[str, Owner] = {}
-    for owner in owners:
-        found.setdefault(owner.name, owner)
-    return sorted(found.values(), key=attrgetter("name"))
+    owned = (
+        *map(reader.owners_of_job, dict.fromkeys(jobs)),
+        *map(reader.owners_of, dict.fromkeys(datasets)),
+    )
+    return sorted(unique_owners(owner for owners in owned for owner in owners), key=attrgetter("name"))

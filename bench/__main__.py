@@ -23,6 +23,7 @@ from bench import (
     stream,
     transport,
     upgrade,
+    volume_anomalies,
     wide_events,
 )
 from bench.figures import QUICK_ROUNDS, ROUNDS, show
@@ -47,6 +48,7 @@ def main() -> None:
     show("Inference", inference.run())
     show("Wide events", wide_events.run(1 if quick else wide_events.ROUNDS))
     show("Reading", reading.run_quick() if quick else reading.run())
+    show("Unusual volumes", volume_anomalies.run())
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))

@@ -50,8 +50,8 @@ BEFORE_SHIFT_DAYS = 5  # without anomalies
 REPEAT_NOISE = 0.005
 
 _MINUTE_US = 60_000_000
-_HOUR_US = 60 * _MINUTE_US
-DAY_US = 24 * _HOUR_US
+HOUR_US = 60 * _MINUTE_US
+DAY_US = 24 * HOUR_US
 
 Cadence = Literal["hourly", "daily", "weekly"]
 Kind = Literal["regular", "repeat", "backfill"]
@@ -213,7 +213,7 @@ class _Maker:
             for number, of_hour in enumerate(hours):
                 late_us = int(chance.random() * 20 * _MINUTE_US)
                 at_hour = number if self._cadence == "hourly" else hour
-                time_us = self._start_us + day * DAY_US + at_hour * _HOUR_US + minute * _MINUTE_US + late_us
+                time_us = self._start_us + day * DAY_US + at_hour * HOUR_US + minute * _MINUTE_US + late_us
                 yield _Slot(time_us, day, level * season * of_hour, season * of_hour / usual)
 
     def _season(self, day: int) -> float:
@@ -252,7 +252,7 @@ class _Maker:
             )
             change, is_lasting = _KINDS[(self._seed * ANOMALIES + number) % len(_KINDS)]
             anomalies.append(Anomaly(slots[index].day, change, is_lasting))
-            end_us = slots[index].time_us + LASTING_DAYS * DAY_US - _HOUR_US
+            end_us = slots[index].time_us + LASTING_DAYS * DAY_US - HOUR_US
             while index not in anomaly_of and index < len(slots) and slots[index].time_us < end_us:
                 anomaly_of[index] = number
                 index += 1
@@ -275,7 +275,7 @@ class _Maker:
             yield Write(slot.time_us, rows, slot.expected, "regular", anomaly, is_settling)
             if anomaly is None and chance.random() < self._doubled:
                 again = rows if self._is_append else round(rows * math.exp(REPEAT_NOISE * chance.gauss(0, 1)))
-                later_us = 8 * _MINUTE_US if self._cadence == "hourly" else int(chance.uniform(1, 5) * _HOUR_US)
+                later_us = 8 * _MINUTE_US if self._cadence == "hourly" else int(chance.uniform(1, 5) * HOUR_US)
                 yield Write(slot.time_us + later_us, again, slot.expected, "repeat", None, is_settling)
 
     def _backfill_writes(self, slots: Sequence[_Slot], planted_days: set[int]) -> Iterator[Write]:
@@ -290,7 +290,7 @@ class _Maker:
                 skipped, number, minutes = chance.randrange(72), 24, chance.uniform(1, 2)
             else:
                 skipped, number, minutes = chance.randrange(2), chance.randint(2, 4), chance.uniform(2, 10)
-            time_us = self._start_us + day * DAY_US + int(chance.uniform(9, 17) * _HOUR_US)
+            time_us = self._start_us + day * DAY_US + int(chance.uniform(9, 17) * HOUR_US)
             for slot in past[: len(past) - skipped][-number:]:
                 yield Write(time_us, self._noisy(slot.expected), slot.expected, "backfill", None, day in settling)
                 time_us += int(minutes * _MINUTE_US)

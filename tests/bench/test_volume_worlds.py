@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from bench.volume_anomalies import Detector, Point, Verdict, figures, fixed_rule, judge_series, never
+from bench.volume_anomalies import Detector, Point, Verdict, figures, fixed_rule, headwater, judge_series, never
 from bench.volume_worlds import (
     CHANGES,
     DAY_US,
@@ -154,3 +154,11 @@ def test_alarms_count_by_days_without_anomalous_and_settling_writes() -> None:
     assert (always.anomalies[0].first, always.anomalies[0].is_found, always.shift) == ("unusual", True, "unusual")
     late = judge_series(series, lambda _, now: "unusual" if now[0] == 5 * DAY_US else "not judged")
     assert (late.alarm_days, late.anomalies[0].first, late.anomalies[0].is_found) == (0, "not judged", True)
+
+
+def test_headwater_finds_drops_without_false_alarms_of_season(planted: Sequence[Series]) -> None:
+    judged = [judge_series(each, headwater(each)) for each in planted[:20]]
+    found = {each.name: each.value for each in figures(judged)}
+    assert found["false alarms, series with anomalies, noise 5%"] <= 2
+    assert found["drop of 40 %, noise up to 10%, first run"] >= 85
+    assert found["rise x30, noise 5%, first run"] == 100

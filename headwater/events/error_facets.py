@@ -20,6 +20,8 @@ _MOST = 20
 
 _CAUSED = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
+_AIRFLOW_MODULE = re.compile(r"\bunusual_prefix_[0-9a-f]{40}_(?=\w)")
+"""Airflow imports the file of a DAG under a module name with this prefix, which says nothing to readers."""
 _FRAME = re.compile(r"\s*(?:at \S+\(|\.\.\. \d+ (?:more|common frames omitted))")
 _NEXT = (
     "During handling of the above exception, another exception occurred:",
@@ -80,7 +82,7 @@ def _python_exceptions(lines: Sequence[str]) -> Iterator[TracedException]:
 def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
     while trace and not trace[-1].strip():
         trace = trace[:-1]
-    return TracedException(what.strip(), tuple(trace))
+    return TracedException(_AIRFLOW_MODULE.sub("", what.strip()), tuple(trace))
 
 
 ASSERTIONS = "dataQualityAssertions"
@@ -90,6 +92,10 @@ _KNOWN = ("errorMessage", "spark.exception")
 
 Error facets with other names are recognised by their members.
 """
+_DBT = re.compile(r"/tree/(\d+)\.(\d+)[^/]*/integration/dbt\b")
+_DBT_COUNTS = (1, 47)
+"""The first version of dbt-ol that sends the number of failed rows as `actual`, if dbt executed the test."""
+
 _LINE = 500
 """Maximum length of the one-line reason of a failure (characters)."""
 
@@ -142,12 +148,14 @@ def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
     return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
 
 
-def test_results(facet: str, value: Any) -> list[FacetTest]:
+def test_results(facet: str, value: Any, producer: str) -> list[FacetTest]:
     """Return the results in the run facet `test`, or in an assertions facet of a dataset. Skipped tests are left out.
 
-    facet: name of the facet; value: the decoded facet.
+    facet: name of the facet; value: the decoded facet. producer: the producer of the event.
     """
     listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
+    version = _DBT.search(producer)
+    needs_actual = version is not None and (int(version[1]), int(version[2])) >= _DBT_COUNTS
     return [
         FacetTest(
             facet, success,
@@ -155,24 +163,28 @@ def test_results(facet: str, value: Any) -> list[FacetTest]:
             *(text_at(each, name) for name in ("column", "severity", "description", "expected", "actual")),
         )
         for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, dict) and (success := _success_of(each)) is not None
+        if isinstance(each, dict) and (success := _success_of(each, needs_actual)) is not None
     ]  # fmt: skip
 
 
-def _success_of(test: Mapping[str, Any]) -> bool | None:
-    """Return whether a test passed, or None if it was not executed."""
+def _success_of(test: Mapping[str, Any], needs_actual: bool) -> bool | None:
+    """Return whether a test passed, or None if it was not executed.
+
+    needs_actual: whether a failure without `actual` means that the test was not executed. dbt-ol sends
+    `success: false` for a test that dbt skipped, or whose query failed.
+    """
     success, status = test.get("success"), test.get("status")
     if success is False or status == "fail":
-        return False
+        return None if needs_actual and status is None and test.get("actual") is None else False
     return True if success is True or status == "pass" else None
 
 
-def failed_tests(facet: str, value: Any) -> list[FacetTest]:
+def failed_tests(facet: str, value: Any, producer: str = "") -> list[FacetTest]:
     """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset.
 
-    facet: name of the facet; value: the decoded facet.
+    facet: name of the facet; value: the decoded facet. producer: the producer of the event.
     """
-    return [each for each in test_results(facet, value) if not each.success]
+    return [each for each in test_results(facet, value, producer) if not each.success]
 
 
 class FailureError(NamedTuple):
@@ -234,4 +246,5 @@ def _to_facet_error(
     of: Literal["run", "extraction"], facet: str, message: str | None, trace: str | None, task: str | None = None
 ) -> FacetError:
     found = exceptions_in_trace(trace or "") or exceptions_in_trace(message or "")
-    return FacetError(of, facet, message or (trace or "").partition("\n")[0], found, task)
+    shown = _AIRFLOW_MODULE.sub("", message or (trace or "").partition("\n")[0])
+    return FacetError(of, facet, shown, found, task)

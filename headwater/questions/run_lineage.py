@@ -72,7 +72,7 @@ def _failed_dataset_tests(names: NameRules, events: Sequence[StoredBody]) -> Ite
             at = Dataset(*canonical(dataset.namespace, dataset.name).parts)
             for facets in (dataset.inputFacets, dataset.outputFacets, dataset.facets):
                 text = decode_members(facets).get(ASSERTIONS)
-                for each in failed_tests(ASSERTIONS, decode(bytes(text)) if text else None):
+                for each in failed_tests(ASSERTIONS, decode(bytes(text)) if text else None, wire.producer):
                     if (key := (each, str(at))) not in seen:
                         seen.add(key)
                         yield _to_failed_test(each, at)

@@ -119,6 +119,39 @@ def test_failed_tests_are_those_that_say_so() -> None:
     assert failed_tests("test", None) == failed_tests("test", {"tests": {}}) == []
 
 
+@pytest.mark.parametrize(
+    ("version", "failed"),
+    [
+        ("1.54.0", ["unique"]),
+        ("1.47.0", ["unique"]),
+        ("1.46.0", ["unique", "not_null"]),
+        ("0.9.0", ["unique", "not_null"]),
+    ],
+)
+def test_a_test_that_dbt_skipped_has_not_failed(version: str, failed: list[str]) -> None:
+    sent = [
+        {"assertion": "unique", "success": False, "actual": "0"},
+        {"assertion": "not_null", "success": False},
+        {"assertion": "accepted_values", "success": True},
+    ]
+    producer = f"https://github.com/OpenLineage/OpenLineage/tree/{version}/integration/dbt"
+    assert [each.name for each in failed_tests("x", {"assertions": sent}, producer)] == failed
+    other = producer.replace("dbt", "great_expectations")
+    assert [each.name for each in failed_tests("x", {"assertions": sent}, other)] == ["unique", "not_null"]
+
+
+def test_errors_do_not_have_the_prefix_of_modules_of_airflow() -> None:
+    prefix = "unusual_prefix_cfa1a9c9f485565ec2fbf230415be9a049744f08_"
+    raised = f"{prefix}night.OutOfStock: 17 orders"
+    trace = f'Traceback (most recent call last):\n  File "night.py", line 7, in load\n{raised}'
+    (traced,) = errors_in({"errorMessage": {"message": "17 orders", "stackTrace": trace}})
+    assert traced.causes[0].what == "night.OutOfStock: 17 orders"
+    (untraced,) = errors_in({"errorMessage": {"message": f"Task failed: {raised}"}})
+    assert untraced.message == "Task failed: night.OutOfStock: 17 orders"
+    (other,) = errors_in({"errorMessage": {"message": "unusual_prefix_night.OutOfStock"}})
+    assert other.message == "unusual_prefix_night.OutOfStock", "a name that Airflow does not give"
+
+
 def failed(number: int, *, run_facets: Json, **more: Any) -> bytes:
     return body(run_event("FAIL", at(number), uuid(number), ("jobs", "load"), run_facets=run_facets, **more))
 

@@ -61,9 +61,11 @@ class Night:
         change = {"lifecycleStateChange": facet(lifecycleStateChange="OVERWRITE")} if more.pop("replaces", 0) else {}
         outputs = [made(self.named(output), fields, columns=columns, **change)] if output else []
         sent: Json = {"inputs": [dataset(self.named(read)) for read in reads], "outputs": outputs} | more
+        producer = {"producer": sent.pop("producer")} if "producer" in sent else {}
         times = {"START": second - 60} | {kind: second}
         for each, second_of in times.items():
-            self.events.append(body(run_event(each, at(second_of), run, (job_space, job), run_facets=told, **sent)))
+            event = run_event(each, at(second_of), run, (job_space, job), run_facets=told, **sent)
+            self.events.append(body(event | producer))
         return run
 
     def daily(
@@ -229,6 +231,55 @@ def test_a_dag_and_its_failed_task_are_one_incident_but_two_tasks_are_two(answer
 
 
 @case
+def recovered_task(night: Night) -> None:
+    for day in (1, 0):
+        whole, kind = uuid(day + 21), "COMPLETE" if day else "FAIL"
+        night.run(kind, NOW - 4 * HOUR - day * DAY, "dag.one", "one", under=whole)
+        night.run("COMPLETE", NOW - 3 * HOUR - day * DAY, "dag.one", "one", under=whole)
+        for name in ("three", "two"):
+            night.run(kind, NOW - 2 * HOUR - day * DAY, f"dag.{name}", name, under=whole)
+        night.run(kind, NOW - HOUR - day * DAY, "dag", run=whole)
+
+
+def test_the_run_of_a_dag_belongs_to_the_first_failure_that_had_not_recovered(answers: Asked) -> None:
+    found = answers(recovered_task).first
+    failures = {each["subject"]["name"]: [run["job"]["name"] for run in each["failures"]] for each in found}
+    assert failures == {"dag.one": ["dag.one"], "dag.three": ["dag.three", "dag"], "dag.two": ["dag.two"]}
+    assert {each["subject"]["name"]: each["state"] for each in found}["dag.one"] == "resolved"
+
+
+@case
+def two_causes(night: Night) -> None:
+    whole = uuid(25)
+    night.daily("load", "raw", until=NOW - DAY)
+    night.run("FAIL", NOW - 6 * HOUR, "load", "raw")
+    night.run("FAIL", NOW - 5 * HOUR, "dag.own", "own", "feed", under=whole)
+    night.run("FAIL", NOW - 4 * HOUR, "dag.clean", "clean", "raw", under=whole)
+    night.run("FAIL", NOW - 3 * HOUR, "dag", run=whole)
+
+
+def test_the_run_of_a_dag_belongs_to_its_first_failure_not_to_the_oldest_incident(answers: Asked) -> None:
+    found = answers(two_causes).first
+    failures = {each["subject"]["name"]: [run["job"]["name"] for run in each["failures"]] for each in found}
+    assert failures == {"load": ["load", "dag.clean"], "dag.own": ["dag.own", "dag"]}
+
+
+@case
+def all_recovered(night: Night) -> None:
+    whole = uuid(23)
+    night.run("FAIL", NOW - 4 * HOUR, "dag.one", under=whole)
+    night.run("COMPLETE", NOW - 3 * HOUR, "dag.one", under=whole)
+    night.run("FAIL", NOW - HOUR, "dag", run=whole)
+
+
+def test_a_dag_that_fails_after_all_its_tasks_recovered_is_an_incident_of_its_own(answers: Asked) -> None:
+    assert _short(answers(all_recovered).first) == [
+        ("run.failed", "dag", "open"),
+        ("run.failed", "dag.one", "resolved"),
+    ]
+
+
+@case
 def consequence(night: Night) -> None:
     night.daily("load", "raw", until=NOW - DAY)
     night.daily("clean", "clean", "raw", until=NOW - DAY + HOUR)
@@ -308,8 +359,42 @@ def test_a_failed_test_belongs_to_its_column_with_its_failed_runs(answers: Asked
     assert (warning["severity"], warning["subject"]["column"], warning["subject"]["test"]) == ("warning", None, "fresh")
     assert [each["id"] for each in error["failures"]] == [failed, build]
     assert error["summary"].startswith("Test unique on column id of dataset orders failed: expected 0, got 3.")
-    assert _affected(error) == [("mart", 1)]
-    assert [each["state"] for each in found.later] == ["resolved", "resolved"]
+    assert _affected(error) == [("orders", 0), ("mart", 1)]
+    assert _affected(warning) == [("orders", 0)], "a warning stops nobody downstream"
+    assert [(each["state"], _affected(each)) for each in found.later] == [
+        ("resolved", [("mart", 1)]),
+        ("resolved", []),
+    ], "mart still has rows of the time of the failure"
+
+
+@case
+def skipped_test(night: Night) -> None:
+    build, dbt = uuid(31), "https://github.com/OpenLineage/OpenLineage/tree/1.54.0/integration/dbt"
+    night.daily("model", "orders", "raw")
+    night.daily("mart", "a_mart", "orders")
+    skipped = result("unique", success=False)
+    night.test(NOW - 3 * HOUR, "a_mart", skipped, kind="FAIL", under=build, dag="build", producer=dbt)
+    results = (
+        result("b_error", success=False, actual="1"), result("c_error", success=False, actual="1"),
+        result("a_warning", success=False, actual="1", severity="warn"),
+    )  # fmt: skip
+    night.test(NOW - 3 * HOUR, "orders", *results, kind="FAIL", under=build, dag="build", producer=dbt)
+    night.run("FAIL", NOW - 2 * HOUR, "build", run=build)
+    night.test(NOW - HOUR, "elsewhere", skipped, kind="FAIL", producer=dbt)
+
+
+def test_the_run_of_a_skipped_test_belongs_to_what_affects_the_dataset(answers: Asked) -> None:
+    found = answers(skipped_test).first
+    failures = {
+        (each["subject"]["name"], each["subject"]["test"]): [run["job"]["name"] for run in each["failures"]]
+        for each in found
+    }
+    assert failures == {
+        ("orders", "b_error"): ["orders.test", "a_mart.test", "build"],
+        ("orders", "c_error"): [],
+        ("orders", "a_warning"): [],
+        ("elsewhere.test", None): ["elsewhere.test"],
+    }, "nothing affects elsewhere, so the failure of this run stays an incident"
 
 
 @case
@@ -335,6 +420,17 @@ def long_spell(night: Night) -> None:
 def test_a_test_that_fails_for_longer_than_results_are_stored_keeps_its_first_failure(answers: Asked) -> None:
     (found,) = answers(long_spell).first
     assert found["opened"] == at(NOW - 127 * HOUR)
+
+
+@case
+def late_and_tested(night: Night) -> None:
+    night.daily("load", "orders", "feed", until=NOW - 2 * DAY)
+    night.test(NOW - 2 * DAY + HOUR, "orders", result("unique", success=False))
+
+
+def test_a_failed_test_does_not_explain_that_its_dataset_is_late(answers: Asked) -> None:
+    found = answers(late_and_tested).first
+    assert _short(found) == [("dataset.late", "orders", "open"), ("test.failed", "orders", "open")]
 
 
 @case
@@ -437,7 +533,7 @@ def emptied(night: Night) -> None:
 def test_a_dataset_that_a_whole_rewrite_emptied_is_an_incident_until_it_has_rows(answers: Asked) -> None:
     found = answers(emptied)
     assert _short(found.first) == [("dataset.emptied", "orders", "open")]
-    assert (found.first[0]["opened"], _affected(found.first[0])) == (at(NOW - HOUR), [("mart", 1)])
+    assert (found.first[0]["opened"], _affected(found.first[0])) == (at(NOW - HOUR), [("orders", 0), ("mart", 1)])
     assert found.later == []
 
 

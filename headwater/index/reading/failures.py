@@ -59,6 +59,11 @@ class RunRow(NamedTuple):
     execution: int | None
     parent: int | None
 
+    @property
+    def ended_us(self) -> int:
+        """When it ended (us, UTC); for a lost run, the time of its last event."""
+        return self.at_us - LOST_AFTER_US if self.is_lost else self.at_us
+
 
 class FailedTest(NamedTuple):
     """A spell of failed results of a test.
@@ -127,6 +132,14 @@ class Failures:
             (run,),
         )
         return [_run_from_row(row) for row in rows]
+
+    def recovered_us(self, row: RunRow) -> int | None:
+        """Return when the job of a failed run completed next (us), or None if it has not."""
+        found: tuple[int | None] = self._sql.execute(
+            f"SELECT min(time_us) FROM runs WHERE job_key = ? AND {_ENDS_SPELL} AND time_us > ? AND time_us <= ?",
+            (row.job, row.at_us, self.now_us),
+        ).fetchone()
+        return found[0]
 
     def errors(self, keys: Collection[str]) -> dict[str, FailureError]:
         """Return the errors in the facets of runs, by run key. Only the newest runs of each job have facets."""

@@ -66,7 +66,7 @@ class AssertionTable:
 
     def add_run_facet(self, fact: RunFacts, facet: Raw, name: int) -> None:
         """Add the facet `test` of a run. name: the number of the name of the tested dataset."""
-        self._add(fact, name, test_results("test", decode(bytes(facet))))
+        self._add(fact, name, test_results("test", decode(bytes(facet)), fact.content.producer))
 
     def sequences(self) -> Collection[int]:
         """Return the sequences of the events whose bodies are needed."""
@@ -80,7 +80,8 @@ class AssertionTable:
             facets = (decode_members(each).get(ASSERTIONS, NULL) for each in (dataset.inputFacets, dataset.facets))
             for raw in facets:
                 if found and raw != NULL:
-                    self._add(found.fact, name, test_results(ASSERTIONS, decode(bytes(raw))))
+                    fact, facet = found.fact, decode(bytes(raw))
+                    self._add(fact, name, test_results(ASSERTIONS, facet, fact.content.producer))
 
     def _add(self, fact: RunFacts, name: int, results: Sequence[FacetTest]) -> None:
         """Add results. Of several results of a run, the newest counts; in one event, a failure counts."""

@@ -18,7 +18,7 @@ from headwater.lineage.rules.rule_code import rule_code_hash
 
 log = logging.getLogger(__name__)
 
-FORMAT = 20
+FORMAT = 21
 OLDEST = 5
 """The oldest format that can be read. A file of an older format is used until one of the current format is built."""
 

@@ -44,7 +44,26 @@ class AffectedDatasets:
         after a run wrote it that began after all affected inputs were up to date. At most `MAX_DATASETS`
         datasets are visited; datasets that were never written are left out.
         """
-        found = {name: AffectedDataset(name, 0, self._first_write(name, us, 0)) for name, us in roots.items()}
+        return self._with_downstream({name: self._first_write(name, us, 0) for name, us in roots.items()})
+
+    def find_until(
+        self, roots: Mapping[Name, int], resolved_us: int | None, has_downstream: bool
+    ) -> dict[Name, AffectedDataset]:
+        """Return roots that are affected until their incident is resolved, and the datasets that depend on them.
+
+        roots: the time (us) at which each one became affected. resolved_us: None while the incident is open.
+        has_downstream: whether datasets downstream are affected too. They need a run that began after the write that
+        resolved the incident.
+        """
+        until_us = MAX_TIME_US if resolved_us is None else resolved_us
+        found = self._with_downstream(
+            {name: self._last_write(name, us, until_us) for name, us in roots.items()} if has_downstream else {}
+        )
+        return {**found, **{name: AffectedDataset(name, 0, until_us) for name in roots}}
+
+    def _with_downstream(self, roots: Mapping[Name, int]) -> dict[Name, AffectedDataset]:
+        """Return roots and what is downstream. roots: the time (us) at which each one was up to date again."""
+        found = {name: AffectedDataset(name, 0, us) for name, us in roots.items()}
         numbers = ((self._lifetimes.newest_with_lineage(name), name) for name in sorted(roots))
         todo = deque((number, name) for number, name in numbers if number is not None)
         needed: dict[Name, int] = {}
@@ -89,3 +108,10 @@ class AffectedDatasets:
         outputs = self._reader.times.job_outputs_of(name)
         found = self._reader.times.first_write_after(outputs, time_us, started_us)
         return MAX_TIME_US if found is None else found
+
+    def _last_write(self, name: Name, time_us: int, until_us: int) -> int:
+        """Return the last write of a dataset after a time (us) and until another one, else the other one."""
+        if until_us == MAX_TIME_US:
+            return until_us
+        found = self._reader.times.last_write_us(self._reader.times.job_outputs_of(name), until_us)
+        return found if found is not None and found > time_us else until_us

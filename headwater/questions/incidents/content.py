@@ -22,7 +22,7 @@ def find_emptied(context: IncidentContext, _: Sequence[FoundIncident]) -> list[F
         if success is not None:
             incident = FoundIncident(
                 "dataset.emptied", IncidentSubject("dataset", name), context.reader.times.run_key(success.run),
-                success.time_us, None, {name: success.time_us}, lists_roots=False, jobs={success.job},
+                success.time_us, None, {name: MAX_TIME_US}, jobs={success.job},
                 detail=str(rows_before),
             )  # fmt: skip
             incident.affected = context.affected.find(incident.roots)

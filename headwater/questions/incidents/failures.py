@@ -1,6 +1,7 @@
 """Incidents of failed and lost runs and of failed tests (rules 1 to 5)."""
 
 import re
+from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 
@@ -25,19 +26,47 @@ def find_failures(context: IncidentContext, _: Sequence[FoundIncident]) -> list[
     by_job = {rows[0].job: rows for rows in context.failures.runs_of_failed_jobs() if rows}
     failed = {row.run: row for rows in by_job.values() for row in rows if row.is_failed}
     failed |= _failed_runs_below(context, failed)
-    above = failed_ancestors(context.reader.times, failed.keys())
+    above = _containers(context, failed)
     containers = {run for runs in above.values() for run in runs}
     tested = context.failures.runs_with_failed_tests(failed.keys())
-    tests = _test_incidents(context, failed)
+    tests = _test_incidents(context, {run: failed[run] for run in tested})
     runs = [
         incident
         for rows in by_job.values()
         for incident in _run_incidents(context, [row for row in rows if row.run not in containers | tested])
     ]
-    _add_containers([*runs, *tests], failed, above)
-    for incident in (*runs, *tests):
-        _describe_failure(context, incident)
-    return [*_join_consequences(context, runs), *tests]
+    for incident in runs:
+        incident.affected = context.affected.find(incident.roots)
+    found = _join_consequences(context, runs, tests)
+    _add_containers(context, found, failed, above)
+    for incident in found:
+        incident.failures.sort(key=partial(_failure_order, context, incident))
+        errors = context.failures.errors([row.key for row in incident.failures])
+        incident.error = next((errors[row.key] for row in incident.failures if row.key in errors), None)
+    return found
+
+
+def _containers(context: IncidentContext, failed: Mapping[int, RunRow]) -> dict[int, list[int]]:
+    """Return for each failed run the failed runs that contain it, and that ended before its job completed again.
+
+    A run that fails later fails for another reason (rule 2).
+    """
+    found = {}
+    for run, containers in failed_ancestors(context.reader.times, failed.keys()).items():
+        recovered_us = context.failures.recovered_us(failed[run]) if containers else None
+        found[run] = [each for each in containers if recovered_us is None or failed[each].ended_us < recovered_us]
+    return found
+
+
+def _failure_order(context: IncidentContext, incident: FoundIncident, row: RunRow) -> tuple[bool, int, Name, str]:
+    """Return the sort key of a failed run: the cause first, then by their ends and jobs."""
+    return row.key != incident.first_cause, row.at_us, context.job_name(row.job), row.key
+
+
+def _incident_order(context: IncidentContext, incident: FoundIncident) -> tuple[int, Name, str]:
+    """Return the sort key of an incident: when it was opened, then the job of its first failed run (rule 2)."""
+    row = next(iter(incident.failures), None)
+    return incident.opened_us, context.job_name(row.job) if row else incident.subject.name, incident.id
 
 
 def _failed_runs_below(context: IncidentContext, failed: Mapping[int, RunRow]) -> dict[int, RunRow]:
@@ -81,66 +110,74 @@ def _roots(context: IncidentContext, spell: Sequence[RunRow]) -> dict[Name, int]
     return dict.fromkeys(sorted(context.live.resolve(name).without_generation for name in outputs), began_us)
 
 
-def _test_incidents(context: IncidentContext, failed: Mapping[int, RunRow]) -> list[FoundIncident]:
-    """Return the incidents of failed tests (rule 5). A test of several datasets in one run is one incident."""
-    first_of: dict[tuple[int, str, str], FailedTest] = {}
-    for each in sorted(context.failures.failed_tests(), key=lambda test: test.dataset):
-        first_of.setdefault((each.run, each.test, each.column), each)
-    found = []
-    for each in first_of.values():
-        rows = sorted((failed[run] for run in each.runs if run in failed), key=lambda row: (row.at_us, row.key))
-        detail = each.detail
+def _test_incidents(context: IncidentContext, tested: Mapping[int, RunRow]) -> list[FoundIncident]:
+    """Return the incidents of failed tests (rule 5). A test of several datasets in one run is one incident.
+
+    tested: the failed runs with failed tests of severity `error`, by their numbers.
+    """
+    by_test: dict[tuple[int, str, str], list[FailedTest]] = {}
+    for each in sorted(
+        context.failures.failed_tests(),
+        key=lambda test: (is_warning(test.detail), test.test, test.dataset, test.column),
+    ):
+        by_test.setdefault((each.run, each.test, each.column), []).append(each)
+    found, without_incident = [], {*tested}
+    for first, *others in by_test.values():
+        rows = sorted((tested[run] for run in first.runs & without_incident), key=lambda row: (row.at_us, row.key))
+        without_incident -= first.runs
+        detail, is_error = first.detail, not is_warning(first.detail)
         facts = [
             f"expected {detail.expected}" if detail.expected else "", f"got {detail.actual}" if detail.actual else "",
             detail.description or "",
         ]  # fmt: skip
-        found.append(FoundIncident(
-            "test.failed", IncidentSubject("dataset", each.dataset, each.column, each.test),
-            context.reader.times.run_key(each.run), each.opened_us, each.resolved_us,
-            {each.dataset: each.opened_us}, lists_roots=False,
-            severity="warning" if is_warning(detail) else "error", failures=rows, jobs={row.job for row in rows},
+        incident = FoundIncident(
+            "test.failed", IncidentSubject("dataset", first.dataset, first.column, first.test),
+            context.reader.times.run_key(first.run), first.opened_us, first.resolved_us,
+            dict.fromkeys((first.dataset, *(each.dataset for each in others)), first.opened_us),
+            severity="error" if is_error else "warning", failures=rows, jobs={row.job for row in rows},
             detail=", ".join(filter(None, facts)),
-        ))  # fmt: skip
+        )  # fmt: skip
+        incident.affected = context.affected.find_until(incident.roots, incident.resolved_us, is_error)
+        found.append(incident)
     return found
 
 
 def _add_containers(
-    incidents: Sequence[FoundIncident], failed: Mapping[int, RunRow], above: Mapping[int, Sequence[int]]
+    context: IncidentContext,
+    incidents: Sequence[FoundIncident],
+    failed: Mapping[int, RunRow],
+    above: Mapping[int, Sequence[int]],
 ) -> None:
-    """Add each failed run that contains failed runs to the incident of the first of them (rule 2)."""
-    owners: dict[int, FoundIncident] = {}
-    for incident in sorted(
-        incidents, key=lambda each: (each.opened_us, each.severity != "error", each.id), reverse=True
-    ):
-        owners.update((row.run, incident) for row in incident.failures)
-    causes = sorted((failed[run] for run in owners if run in failed), key=lambda row: (row.at_us, row.key))
-    added: set[int] = set()
-    for row in causes:
+    """Add each failed run that contains failed runs to the incident of the first of them (rule 2).
+
+    Of runs that ended at the same time, those that are a cause come before those that follow from another failure.
+    """
+    owned = [(row, incident, incident.failures[0].job) for incident in incidents for row in incident.failures]
+    owned.sort(key=lambda each: (each[0].at_us, each[0].job != each[2], context.job_name(each[0].job), each[0].key))
+    with_incident = {row.run for row, *_ in owned}
+    for row, incident, _ in owned:
         for container in above.get(row.run, ()):
-            if container not in added and container not in owners:
-                added.add(container)
-                owners[row.run].failures.append(failed[container])
-    for incident in incidents:
-        incident.failures.sort(key=lambda row: (row.at_us, row.key))
+            if container not in with_incident:
+                with_incident.add(container)
+                incident.failures.append(failed[container])
 
 
-def _describe_failure(context: IncidentContext, incident: FoundIncident) -> None:
-    """Set the error of an incident, and what it affects."""
-    errors = context.failures.errors([row.key for row in incident.failures])
-    incident.error = next((errors[row.key] for row in incident.failures if row.key in errors), None)
-    incident.affected = context.affected.find(incident.roots)
+def _join_consequences(
+    context: IncidentContext, incidents: Sequence[FoundIncident], tests: Sequence[FoundIncident]
+) -> list[FoundIncident]:
+    """Return the incidents, with the failures that follow from others joined to them (rule 3).
 
-
-def _join_consequences(context: IncidentContext, incidents: Sequence[FoundIncident]) -> list[FoundIncident]:
-    """Join the failures that follow from others to them (rule 3)."""
-    found: list[FoundIncident] = []
-    for incident in sorted(incidents, key=lambda each: (each.opened_us, each.id)):
+    incidents: those of failed and lost runs. tests: those of failed tests, which follow from no other incident.
+    """
+    order = partial(_incident_order, context)
+    found = sorted(tests, key=order)
+    for incident in sorted(incidents, key=order):
         inputs = cache(partial(_datasets_read, context, incident))
         cause = next((each for each in found if _follows_from(context, incident, each, inputs)), None)
         if cause is None:
-            found.append(incident)
+            insort(found, incident, key=order)
             continue
-        cause.failures = sorted([*cause.failures, *incident.failures], key=lambda row: (row.at_us, row.key))
+        cause.failures += incident.failures
         cause.jobs |= incident.jobs
         cause.resolved_us = None if incident.resolved_us is None else cause.resolved_us and max(
             cause.resolved_us, incident.resolved_us
@@ -156,7 +193,9 @@ def _follows_from(
     context: IncidentContext, incident: FoundIncident, cause: FoundIncident, inputs: Callable[[], set[Name]]
 ) -> bool:
     """Return whether a failure follows from another one. inputs: returns what its job reads."""
-    if not cause.is_in_force(incident.opened_us) or incident.jobs <= cause.jobs:
+    if not cause.failures or not cause.is_in_force(incident.opened_us):
+        return False
+    if incident.jobs <= cause.jobs and cause.kind != "test.failed":
         return False
     affected = (cause.affected.get(name) for name in inputs())
     if any(each is not None and each.refreshed_us > incident.opened_us for each in affected):

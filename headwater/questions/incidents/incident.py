@@ -31,8 +31,8 @@ class FoundIncident(Struct):
 
     first_cause: identifies the first cause, for example the key of the first failed run. opened_us, resolved_us: its
     ends (us, UTC); None while it is open. due_us: when a late write was due. roots: the datasets that are not up to
-    date because of it, each with the time after which a write makes it up to date; `MAX_TIME_US` for none.
-    lists_roots: whether the roots belong to the affected datasets. failures: oldest first. jobs: the numbers of the
+    date because of it, each with the time after which a write makes it up to date; `MAX_TIME_US` for none. failures:
+    the cause first, then in the order of their ends. jobs: the numbers of the
     keys of the jobs to which it belongs. detail: what the text says about the cause. identity: what identifies the
     incident instead of its subject, if later events can change the subject. affected: the roots and the datasets
     downstream, also those that are up to date again.
@@ -44,7 +44,6 @@ class FoundIncident(Struct):
     opened_us: int
     resolved_us: int | None
     roots: Mapping[Name, int]
-    lists_roots: bool = True
     severity: Severity = "error"
     due_us: int | None = None
     failures: list[RunRow] = field(default_factory=list)
@@ -72,8 +71,7 @@ class FoundIncident(Struct):
 
     def not_up_to_date(self, time_us: int) -> list[AffectedDataset]:
         """Return the datasets that were not up to date at a time (us), nearest first."""
-        least = 0 if self.lists_roots else 1
-        found = (each for each in self.affected.values() if each.refreshed_us > time_us and each.distance >= least)
+        found = (each for each in self.affected.values() if each.refreshed_us > time_us)
         return sorted(found, key=lambda each: (each.distance, each.name))
 
 

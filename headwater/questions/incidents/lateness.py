@@ -51,9 +51,17 @@ def _by_affected_dataset(incidents: Iterable[FoundIncident]) -> dict[Name, list[
     found: dict[Name, list[FoundIncident]] = {}
     for incident in incidents:
         for name, each in incident.affected.items():
-            if each.distance or incident.lists_roots:
+            if _explains_lateness(incident, each):
                 found.setdefault(name, []).append(incident)
     return found
+
+
+def _explains_lateness(incident: FoundIncident, affected: AffectedDataset) -> bool:
+    """Return whether an incident can be the reason why an affected dataset is late.
+
+    The dataset of a failed test was written, so this test is no reason for its next write to be late.
+    """
+    return affected.distance > 0 or incident.kind != "test.failed"
 
 
 class _Causes:
@@ -87,9 +95,10 @@ class _Causes:
 
 
 def _affects_all(other: FoundIncident, late: FoundIncident) -> bool:
-    least = 0 if other.lists_roots else 1
     return other.opened_us < late.ended_us and all(
-        (each := other.affected.get(name)) is not None and each.distance >= least and each.refreshed_us > late.opened_us
+        (each := other.affected.get(name)) is not None
+        and _explains_lateness(other, each)
+        and each.refreshed_us > late.opened_us
         for name in late.roots
     )
 

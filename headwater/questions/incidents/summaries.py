@@ -13,8 +13,9 @@ _LONGEST = 1_000
 
 
 def summary(incident: FoundIncident, now_us: int) -> str:
-    """Return one or two sentences: what happened, and what is not up to date at a moment (us)."""
-    affected = [each.name.name for each in incident.not_up_to_date(now_us)]
+    """Return one or two sentences: what happened, and what else is not up to date at a moment (us)."""
+    subject = incident.subject.name
+    affected = [each.name.name for each in incident.not_up_to_date(now_us) if each.name != subject]
     if not affected:
         return f"{_cause(incident)}."[:_LONGEST]
     more = f" and {len(affected) - _NAMED} more" if len(affected) > _NAMED else ""

@@ -1,24 +1,18 @@
 """Incidents of failed and lost runs and of failed tests (rules 1 to 5)."""
 
-import re
 from bisect import insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 
 from headwater.events.decode import decode
-from headwater.events.rule_facets import text_at
 from headwater.index.reading.failures import FailedTest, RunRow, is_warning
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.task_order import read_task_order
 from headwater.questions.failed_ancestors import failed_ancestors
 from headwater.questions.incidents.incident import FoundIncident, IncidentContext, IncidentSubject
 
 _PREVIOUS_RUNS = 5
 """Number of earlier runs of a job that are read to find what its failed run did not write or read."""
-
-_MAX_TASK_IDS = 10_000
-"""The maximum number of characters of a list of tasks that is read."""
-
-_TASK_ID = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 
 def find_failures(context: IncidentContext, _: Sequence[FoundIncident]) -> list[FoundIncident]:
@@ -226,8 +220,8 @@ def _is_upstream_task(context: IncidentContext, cause: FoundIncident, incident: 
     )
 
 
-def _upstream_tasks(context: IncidentContext, row: RunRow) -> set[str]:
-    """Return the ids of the tasks before a task. Airflow sends them as the text of a Python list."""
+def _upstream_tasks(context: IncidentContext, row: RunRow) -> Set[str]:
+    """Return the ids of the tasks directly before a task (rule 3.6 of lineage)."""
     text = context.failures.facet_of_run(row.key, "airflow")
-    sent = text_at(decode(text), "task", "upstream_task_ids") if text else None
-    return {one or other for one, other in _TASK_ID.findall((sent or "")[:_MAX_TASK_IDS])}
+    order = read_task_order(context.live.names.name(row.job), row.started_us, decode(text)) if text else None
+    return (order.before if order else None) or frozenset()

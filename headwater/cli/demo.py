@@ -54,11 +54,11 @@ QUESTIONS = (
         ("verdict", ITSELF, "reason"),
     ),
     DemoQuestion(
-        "Incidents: what failed last night, and what is late", "health", {}, ("status", "kind", "name", "reason")
+        "Incidents: what failed last night, and what is late", "incidents", {}, ("kind", "affectedCount", "summary")
     ),
 )
 
-_HEADERS = {ITSELF: "column", "distance": "steps", "via.transformation": "how"}
+_HEADERS = {ITSELF: "column", "distance": "steps", "via.transformation": "how", "affectedCount": "affected"}
 _PORT = 5000
 
 

@@ -52,7 +52,7 @@ def names_dataset(value: Any) -> bool:
 
 
 def is_single_text(value: Any) -> bool:
-    """Return whether one text describes a value: a job, a transformation, a dataset or a column."""
+    """Return whether a value is printed as one text, as jobs, transformations, datasets and columns are."""
     return names_dataset(value) or (isinstance(value, Mapping) and (_is_named(value) or _is_transformation(value)))
 
 

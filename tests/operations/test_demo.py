@@ -70,9 +70,10 @@ def test_it_answers_what_a_person_would_ask_and_ends(tmp_path: Path) -> None:
         r"│ exposed +│ duckdb:///srv/shop/warehouse\.duckdb/warehouse\.gold\.mailing_list#contact",
         r"│ masked +│ Shop\.silver\.customers#email_sha",
         r"│ unused +│ Shop\.silver\.orders#quantity",
-        r"│ failed +│ job +│ nb_shop_export\S+ +│ ValueError: could not convert string to float: 'n/a'",
-        r"│ failed +│ job +│ warehouse\.gold\.shop\.mailing_list\.build\.test",
-        r"│ late +│ dataset +│ Shop\.Lakehouse/Tables/bronze/clicks +│ late by 4 h( \d+ min)?, usually every 1 h",
+        r"│ run\.failed +│ 0 +│ Job nb_shop_export\S+ failed: ValueError: could not convert string to float: 'n/a'",
+        r"│ run\.failed +│ 2 +│ Job warehouse\.gold\.shop\.stock_value\.build\.run failed",
+        r"│ test\.failed +│ 1 +│ Test not_null_mailing_list_contact on column contact",
+        r"│ dataset\.late +│ 1 +│ Dataset Shop\.Lakehouse/Tables/bronze/clicks was due at",
     ):
         assert re.search(told, done.stdout), (told, done.stdout)
     assert not [*tmp_path.glob("headwater-data*")]

@@ -72,7 +72,7 @@ def _unpack_inputs(datasets: bytes | None) -> Set[int]:
 
 
 _RUNS = 200
-"""The maximum number of each job's newest runs that are read."""
+"""At most this many runs of a job are read, the newest first."""
 
 
 def columns_unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:

@@ -41,7 +41,10 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import decode_members
 
 EVENT_CPU_S = 30.0
-"""An event that takes more CPU seconds is set aside. The target for the largest event (30,000 outputs) is 5 s."""
+"""An event that takes more than this many CPU seconds is set aside.
+
+The target for the largest event (30,000 outputs) is 5 s.
+"""
 
 _MORE_S = 0.05
 """Additional CPU seconds for each event of a batch."""

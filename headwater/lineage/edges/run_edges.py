@@ -279,7 +279,7 @@ def _add_run_wide_values(
 
 
 def _add_opaque_inputs(lineage: OutputLineage, more_inputs: Set[Name]) -> OutputLineage:
-    """Return the lineage of an output with more opaque inputs, even if the run covers them."""
+    """Return a copy of the lineage with additional opaque inputs, even those that column lineage covers."""
     itself = {lineage.output} if lineage.has_column_lineage else set()
     return replace(lineage, opaque_inputs=tuple(sorted({*lineage.opaque_inputs, *more_inputs} - itself)))
 

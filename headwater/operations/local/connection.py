@@ -261,9 +261,8 @@ class Connection(asyncio.Protocol):
         )  # fmt: skip
 
     def _asgi_exchange(self, method: str, version: str, keep_alive: bool) -> Exchange:
-        self._timer = self.loop.call_later(
-            self._host.timeout_s, self._refuse_slow_request
-        )  # an application has no time limit
+        # The timer limits only the wait for the body, because an ASGI application sets no time limit for it.
+        self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
         target = httptools.parse_url(self._url)
         scope = {
             "type": "http",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ApiResources:
-    """The log, lake and index from which one process answers questions. They may be created later."""
+    """The log, lake and index from which one process answers questions. They need not exist yet."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ def _breaks(context: IncidentContext, removed: RemovedColumn) -> Iterator[FoundI
 
 
 def _readers_of_column(context: IncidentContext, dataset: Name, column: str) -> Iterator[tuple[Name, Name]]:
-    """Yield (display name of a job, output) of the jobs whose newest executions read a column."""
+    """Yield (display name of the job, output) for each job whose newest execution reads a column."""
     graph, counted = context.view.snapshot.graph, context.view.counted_edges.without_earlier_masks()
     number = counted.lifetimes.newest_with_lineage(dataset)
     node = None if number is None else graph.find_node(number, context.view.snapshot.columns(dataset).key(column))

@@ -71,7 +71,7 @@ class DeadLetter(NamedTuple):
 
 
 class Delivery:
-    """The unsettled payloads of a batch."""
+    """Delivers the payloads of a batch, and holds those that are pending or that the target refused."""
 
     def __init__(
         self, target: Target, pace: DeliveryPace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str

@@ -82,7 +82,10 @@ def ids_with_defaults(spark: SparkSession, **given: str | None) -> PipelineIds:
 def stamp_event(
     application: ApplicationRun, ids: PipelineIds, event_type: Literal["OTHER", "COMPLETE"], event_time: str
 ) -> dict[str, Any]:
-    """Return the RunEvent that contains the ids. If `notebook` is set, its run is a child of the application's run."""
+    """Return the RunEvent that contains the ids.
+
+    If `ids.notebook` is set, the run of the notebook is a child of the application's run.
+    """
     stamped = ids.run_for_ids(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:

@@ -71,7 +71,8 @@ PARSED = Table(
 
 `parts`: a list with the facts of the event. `contents`: the references in these facts, separated by spaces.
 `said`: null for events. In the row of a stored run, it lists the run's candidates from earlier batches.
-`changes`: the event reports DROP or RENAME. `written`: the list of its outputs. `shape`: null if the body was read.
+`changes`: the event reports DROP or RENAME. `written`: the list of its outputs.
+`shape`: the shape of the event; null if its body was read.
 `run_facets_in_body`: only the body contains the run facets.
 `partitioned_names`: the list of datasets whose parts the event mentions, or null.
 `proofs`: the list of `CommitProof` in the event, or null.

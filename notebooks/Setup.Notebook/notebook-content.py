@@ -45,9 +45,9 @@ key_vault = "https://KEY_VAULT"  # with the secrets headwater-write and headwate
 # CELL ********************
 
 from headwater.questions.producer_setup import FABRIC, spark_properties
-from headwater.spark.listener import Reader, check_arrival, compare
+from headwater.spark.listener import ServerAddress, check_arrival, compare_properties
 
-display(compare(spark, spark_properties(receiver_url, namespace, captured=FABRIC)))
+display(compare_properties(spark, spark_properties(receiver_url, namespace, captured=FABRIC)))
 
 # METADATA ********************
 
@@ -67,7 +67,7 @@ display(compare(spark, spark_properties(receiver_url, namespace, captured=FABRIC
 write_key = notebookutils.credentials.getSecret(key_vault, "headwater-write") if key_vault else None
 read_key = notebookutils.credentials.getSecret(key_vault, "headwater-read") if key_vault else None
 
-arrival = check_arrival(Reader(receiver_url, write_key), Reader(reader_url, read_key))
+arrival = check_arrival(ServerAddress(receiver_url, write_key), ServerAddress(reader_url, read_key))
 display(arrival)
 
 # METADATA ********************

@@ -177,7 +177,7 @@ class Sent(NamedTuple):
 def _requests(kind: str, run: str) -> list[Sent]:
     """Return a request to every route of the app, with names of its own for each kind of credential."""
     names = {"namespace": f"ns-{kind}", "job": "j", "dataset": "target", "field": "a", "tag": f"t-{kind}", "run": run,
-             "source": f"s-{kind}", "version": run, "sink": "none", "which": "none"}  # fmt: skip
+             "source": f"s-{kind}", "version": run, "sink": "none", "which": "none", "incident": "none"}  # fmt: skip
     event_of_it = json.loads(event(run)) | {"job": {"namespace": f"ns-{kind}", "name": "j"}}
     event_of_it["outputs"][0]["namespace"] = f"ns-{kind}"
     sent = [

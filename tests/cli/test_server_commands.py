@@ -33,7 +33,13 @@ from tests.support.servers.loopback_certificate import loopback_certificate
 pytestmark = pytest.mark.slow  # a running Headwater
 
 IMPACT = ("impact", "landing/customers", "email")
-REACHED = {"column": {"namespace": "n", "dataset": "d", "column": None}, "columns": [], "stops": [], "truncated": False}
+REACHED = {
+    "column": {"namespace": "n", "dataset": "d", "column": None},
+    "columns": [],
+    "stops": [],
+    "truncated": False,
+    "owners": [],
+}
 
 
 @pytest.mark.parametrize("arguments", [*COMMANDS, ("audit",), ("search", "email"), ("names", "s3a://lake", "x")])

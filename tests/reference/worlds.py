@@ -102,6 +102,8 @@ def _moved(value: Any, prefix: str) -> Any:
 def _moved_member(key: str, value: Any, prefix: str) -> Any:
     if key == "namespace":
         return _moved_namespace(value, prefix)
+    if key in ("inlets", "outlets") and isinstance(value, str):  # the text of a Python list of addresses
+        return re.sub("(?<=://)", prefix, value)
     is_run_id = key == "runId" or (key == "run" and isinstance(value, str))
     return _moved_run_id(value, prefix) if is_run_id else _moved(value, prefix)
 

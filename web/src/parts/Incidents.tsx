@@ -32,7 +32,7 @@ function List({ items, total, truncated }: { items: Incident[]; total: number; t
       name="incidents" rows={items} total={total} truncated={truncated} empty="No incidents since yesterday."
       columns={[
         { id: 'state', title: 'State', value: (row) => `${row.state} ${row.severity}`, width: '8rem', show: (row) => <State incident={row} /> },
-        { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '9rem' },
+        { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '10.5rem' },
         { id: 'subject', title: 'Subject', value: (row) => row.subject.name || row.subject.namespace, width: 'minmax(10rem, 2fr)', show: (row) => <Subject subject={row.subject} /> },
         { id: 'error', title: 'What happened', value: errorText, width: 'minmax(14rem, 4fr)', show: (row) => <Happened incident={row} /> },
         { id: 'affected', title: 'Not up to date', value: (row) => row.affectedCount, width: 'minmax(9rem, 2fr)', show: (row) => <Affected incident={row} /> },
@@ -44,9 +44,9 @@ function List({ items, total, truncated }: { items: Incident[]; total: number; t
   );
 }
 
-/** The error of the cause. Without one, the summary says what happened. */
+/** The error of the cause. Without one, the summary without the affected datasets, which have a column of their own. */
 function errorText({ error, summary }: Incident): string {
-  return error ? error.message : summary;
+  return error ? error.message : summary.replace(/ Not up to date: .*$/s, '');
 }
 
 function State({ incident: { state, severity } }: { incident: Incident }) {

@@ -168,9 +168,10 @@ def original_names(live: LiveGraph, job: Name) -> list[str]:
 _MAX_WRITERS = 20
 _WRITERS = (
     "SELECT g.job, max(e.last_us) FROM edge_sets e JOIN job_outputs g ON g.id = e.job_output "
-    "WHERE g.output IN (SELECT value FROM json_each(?)) AND g.layer = 'observed' AND (e.live OR e.latest) "
+    "WHERE g.output IN (SELECT value FROM json_each(?)) AND +g.layer = 'observed' AND (e.live OR e.latest) "
     "GROUP BY g.job ORDER BY max(e.last_us) DESC, g.job LIMIT ?"
 )
+"""The `+` keeps SQLite from the index that begins with `layer`, with which it reads all job outputs."""
 
 
 def current_writers(live: LiveGraph, dataset: Name) -> list[Name]:

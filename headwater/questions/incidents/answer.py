@@ -84,9 +84,10 @@ def incidents_answer(open_views: ViewOpener, period: IncidentPeriod, limit: int,
             reader = HealthReader(live, view.counted_edges, known.answer_time_us(period.until_us))
             if not known.check_due_items(live, reader, max_checks):
                 continue
-            unchecked = _unchecked_tables(live, reader, known)
+            newest = _newest_datasets(known)
+            unchecked = _unchecked_tables(live, reader, newest)
             if not unchecked:
-                return _recent_answer(live, _context(view, live, reader, known, period), period, limit)
+                return _recent_answer(live, _context(view, live, reader, known, period, newest=newest), period, limit)
             names = view.rules.names
         found = emptied_tables(bronze, names, {name: table for name, (_, table) in unchecked.items()})
         with open_views.open_view_and_index(AsOf()) as (_, live):
@@ -115,15 +116,14 @@ def _health_cache(live: LiveGraph, period: IncidentPeriod) -> HealthCache:
 
 
 def _unchecked_tables(
-    live: LiveGraph, reader: HealthReader, known: HealthCache
+    live: LiveGraph, reader: HealthReader, newest: Sequence[tuple[Name, int]]
 ) -> dict[Name, tuple[int, ReplacedTable]]:
-    """Return (time of the newest write, its events) of replaced tables whose row counts were not read since."""
+    """Return (time of the newest write, its events) of replaced tables whose row counts were not read since.
+
+    newest: the result of `_newest_datasets`.
+    """
     checked: dict[Name, tuple[int, EmptiedTable | None]] = live.cached_across_generations(_EMPTIED, dict)
-    new = {
-        name: success_us
-        for name, success_us in _newest_datasets(known)
-        if name not in checked or checked[name][0] != success_us
-    }
+    new = {name: success_us for name, success_us in newest if name not in checked or checked[name][0] != success_us}
     replaced = replaced_tables(live, reader, new)
     checked.update((name, (success_us, None)) for name, success_us in new.items() if name not in replaced)
     return {name: (new[name], table) for name, table in replaced.items()}
@@ -140,13 +140,19 @@ def _newest_datasets(known: HealthCache) -> list[tuple[Name, int]]:
 
 
 def _context(
-    view: View, live: LiveGraph, reader: HealthReader, known: HealthCache, period: IncidentPeriod
+    view: View,
+    live: LiveGraph,
+    reader: HealthReader,
+    known: HealthCache,
+    period: IncidentPeriod,
+    *,
+    newest: Sequence[tuple[Name, int]],
 ) -> IncidentContext:
     since_us = period.since_us + reader.now_us - period.until_us
     readers: dict[int, list[int]] = live.cached_in_generation("readers of datasets", dict)
     failures, affected = Failures(live, since_us, reader.now_us), AffectedDatasets(view, reader, known, readers)
     return IncidentContext(
-        view, live, reader, known, failures, affected, since_us, reader.now_us, _emptied(live, known)
+        view, live, reader, known, failures, affected, since_us, reader.now_us, _emptied(live, newest)
     )
 
 
@@ -178,11 +184,11 @@ def _answer(context: IncidentContext, limit: int) -> Incidents:
     )  # fmt: skip
 
 
-def _emptied(live: LiveGraph, known: HealthCache) -> Mapping[Name, int]:
+def _emptied(live: LiveGraph, newest: Sequence[tuple[Name, int]]) -> Mapping[Name, int]:
     checked: dict[Name, tuple[int, EmptiedTable | None]] = live.cached_across_generations(_EMPTIED, dict)
     return {
         name: table.rows_before
-        for name, success_us in _newest_datasets(known)
+        for name, success_us in newest
         if (table := checked[name][1]) is not None and checked[name][0] == success_us and table.rows_before is not None
     }
 

@@ -43,11 +43,11 @@ def _breaks(context: IncidentContext, removed: RemovedColumn) -> Iterator[FoundI
         readers.setdefault(job, set()).add(output)
     if readers:
         run = removed.run()
-        roots = {output: removed.time_us for outputs in readers.values() for output in outputs}
+        roots = {output: MAX_TIME_US for outputs in readers.values() for output in outputs}
         incident = FoundIncident(
             "schema.changed", IncidentSubject("dataset", removed.dataset, column),
             run_id_of(run[0]) if run else str(removed.time_us), removed.time_us, None,
-            dict.fromkeys(roots, MAX_TIME_US), detail=", ".join(sorted(job.name for job in readers)),
+            roots, detail=", ".join(sorted(job.name for job in readers)),
         )  # fmt: skip
         incident.affected = context.affected.find(incident.roots)
         yield incident

@@ -20,7 +20,7 @@ from headwater.common.registry import Installed
 from headwater.events.position import Source
 from headwater.events.times import iso_time
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.run_lists import FailedRun, failed_runs, lost_runs, state_counts_by_bucket
+from headwater.index.reading.run_lists import FailedOrLostRun, failed_runs, lost_runs, state_counts_by_bucket
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.stored.progress import SetAsideEvent
 from headwater.intake.event_log import LogReader, Readers, call_all_readers
@@ -280,7 +280,7 @@ def run_health(live: LiveGraph, window: TimeBuckets, now_us: int) -> shapes.RunH
     )
 
 
-def _to_overview_run(run: FailedRun) -> shapes.OverviewRun:
+def _to_overview_run(run: FailedOrLostRun) -> shapes.OverviewRun:
     times = iso_time(run.started_us), iso_time(run.ended_us), iso_time(run.time_us)
     return shapes.OverviewRun(run.run, Job(*run.job.parts), run.state, *times)
 

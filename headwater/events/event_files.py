@@ -107,11 +107,12 @@ def _open_file(path: Path) -> Iterator[Bytes]:
         raise WrongSetting(f"Cannot read {path}: {error}. Use a readable file, plain or gzip.") from error
 
 
-def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
+def lines_of(file: Bytes, lines_before: int = 0, position: int = 0) -> Iterator[EventText]:
     """Yield all lines from the current position of a file, including blank lines.
 
-    number: number of the line before this position. end: the position in bytes.
+    lines_before: how many lines precede this position. position: the position in bytes.
     """
+    number, end = lines_before, position
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         end += len(line)

@@ -46,7 +46,7 @@ class Gold:
         table = self._opened[1]
         rows = table.run_query(_PROGRESS).to_pylist()
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
-        written_us = table.written_us()
+        written_us = table.newest_file_us()
         return None if written_us is None else GoldPass(written_us, progress)
 
 

@@ -185,8 +185,8 @@ class OpenTable:
         table = str(handle.metadata().id)
         return table, rows, [self._transaction(handle, each) or 0 for each in app_ids]
 
-    def written_us(self) -> int | None:
-        """Return when the newest file was written (us, UTC); None for an empty table."""
+    def newest_file_us(self) -> int | None:
+        """Return when the newest data file of this version was written (us, UTC); None for an empty table."""
         written_ms = self._file_metadata_column(self.handle(), "modification_time")
         return max(written_ms) * 1000 if written_ms else None
 

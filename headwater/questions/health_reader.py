@@ -83,7 +83,7 @@ class HealthReader:
         if not writes:
             return HealthState("unknown", _NO_RHYTHM.reason)
         runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
-        return self._health_from_writes(
+        return self._health_from_successes(
             writes, runs, lambda: self.times.first_write_us(outputs), lambda at: self.times.last_write_us(outputs, at)
         )
 
@@ -108,7 +108,7 @@ class HealthReader:
     def job_health(self, job: int) -> HealthState:
         """Return the health of a job, by the number of its key."""
         run = self.newest_run(job)
-        return self._health_from_writes(
+        return self._health_from_successes(
             self.times.newest_completed_runs(job), [run] if run else [], lambda: self.times.first_event_us(job),
             lambda at: next((write.time_us for write in self.times.newest_completed_runs(job, at)), None),
         )  # fmt: skip
@@ -119,19 +119,21 @@ class HealthReader:
             self._runs[job] = self.times.newest_run(job)
         return self._runs[job]
 
-    def _health_from_writes(
-        self, writes: list[TimedWrite], runs: list[NewestRun], first_write_us: Callable[[], int | None],
-        last_write_us: Callable[[int], int | None],
+    def _health_from_successes(
+        self, successes: list[TimedWrite], runs: list[NewestRun], first_success_us: Callable[[], int | None],
+        last_success_us: Callable[[int], int | None],
     ) -> HealthState:  # fmt: skip
+        """Return the health of a dataset from its writes, or of a job from its completed runs."""
+
         def silence_at_us(at_us: int) -> int | None:
-            before = last_write_us(at_us)
+            before = last_success_us(at_us)
             return None if before is None else at_us - before
 
-        success = writes[0] if writes else None
+        success = successes[0] if successes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
-        separate = separate_writes(writes)
+        separate = separate_writes(successes)
         times = [write.time_us for write in separate][-MAX_WRITES:]
-        first_us = (first_write_us() or times[0]) if times else 0
+        first_us = (first_success_us() or times[0]) if times else 0
         found = punctuality(times, self.now_us, first_us, silence_at_us) if times else _NEVER
         spells = past_late_spells(separate, first_us, silence_at_us)
         failed = [

@@ -50,7 +50,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
             return dataset
     text = asked.dataset.strip().lstrip("…").strip("/")
     names, namespaces = snapshot.display_names(rules), _namespaces(rules, asked)
-    called = names.find_by_form(text)
+    called = names.find_unique_dataset(text)
     if called is not None and _is_in_namespace(called, namespaces) and snapshot.has_lineage_or_schema(called):
         return called
     found = _datasets_matching(snapshot, names, text, namespaces) or _datasets_matching_shortened_name(
@@ -83,7 +83,9 @@ def datasets_with_complete_name(snapshot: Snapshot, rules: NameRules, text: str)
         return []
     asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
-    exact = next((name for name in named if snapshot.has_lineage_or_schema(name)), names.find_by_form(text.strip()))
+    exact = next(
+        (name for name in named if snapshot.has_lineage_or_schema(name)), names.find_unique_dataset(text.strip())
+    )
     if exact is not None:
         return [exact] if snapshot.has_lineage_or_schema(exact) else []
     candidates = names.find_by_suffix(text.strip().strip("/"))

@@ -84,7 +84,7 @@ def test_a_display_name_is_the_shortest_form_that_no_other_dataset_has(named: Na
         shown = "s3://other/sales/orders"  # gs has a bucket of this name, too
     found = names_of(each for each, _ in SHOWN)
     assert found.display_name(Name(*named)) == shown
-    assert found.find_by_form(shown) == Name(*named)
+    assert found.find_unique_dataset(shown) == Name(*named)
 
 
 def test_display_names_do_not_depend_on_the_order_in_which_datasets_become_known() -> None:
@@ -120,7 +120,7 @@ def test_a_display_name_leads_back_to_its_dataset_alone(names: set[Named]) -> No
     shown = {found.display_name(Name(*each)): each for each in names}
     ambiguous = {"/".join(each) for each in names}
     for text, named in shown.items():
-        assert found.find_by_form(text) == Name(*named) or text in ambiguous
+        assert found.find_unique_dataset(text) == Name(*named) or text in ambiguous
 
 
 MANAGED = ("s3://metastore", "__unitystorage/tables/2")

@@ -125,7 +125,7 @@ def write(path: Path, *events: Json) -> None:
 
 def read_all(run: str, files: list[Path]) -> tuple[ApplicationEvents, list[Json]]:
     events = ApplicationEvents(run)
-    return events, [json.loads(line) for line in events.lines_of(files)]
+    return events, [json.loads(line) for line in events.event_lines(files)]
 
 
 def of_run(events: list[Json], run: str) -> list[Json]:

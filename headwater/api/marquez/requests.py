@@ -140,7 +140,7 @@ class RequestContext(NamedTuple):
         names = self.view.snapshot.display_names(rules)
         spaces = frozenset((namespace, rules.canonical(namespace, name).namespace))
         named = (self.view.snapshot.resolve(each) for each in candidate_names(rules, Subject(None, name)))
-        for called in (*named, names.find_by_form(name)):
+        for called in (*named, names.find_unique_dataset(name)):
             if called is not None and called.namespace in spaces and self.view.snapshot.has_lineage_or_schema(called):
                 return called
         if whole or ("." not in name and "/" not in name):

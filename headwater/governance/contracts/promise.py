@@ -107,7 +107,7 @@ def _check_lists(member: Json, lists: Sequence[str], where: str) -> None:
     """Raise WrongSetting if one of the keys in `lists` is not a list, because it would be ignored otherwise."""
     for key in lists:
         if not isinstance(member.get(key), list | None):
-            raise WrongSetting(f"{where}: `{key}` of {_name_of(member)} is not a list. Start each item with `- `.")
+            raise WrongSetting(f"{where}: `{key}` of {_quoted_name(member)} is not a list. Start each item with `- `.")
 
 
 def _check_texts(member: Json, where: str) -> None:
@@ -118,7 +118,7 @@ def _check_texts(member: Json, where: str) -> None:
             raise WrongSetting(f"{where}: `{key}: {value}` is not a string. Put the value in quotes.")
 
 
-def _name_of(member: Json) -> str:
+def _quoted_name(member: Json) -> str:
     return repr(member.get("name") or member.get("physicalName") or member.get("id"))
 
 
@@ -128,7 +128,7 @@ def _parse_promise(document: Json, table: Json, where: str) -> Promise:
     columns = _list_or_empty(table.get("properties"))
     for each in columns:
         if not isinstance(each, dict) or each.get("name") is None:
-            raise WrongSetting(f"{where}: a column of {_name_of(table)} has no `name`. Add it.")
+            raise WrongSetting(f"{where}: a column of {_quoted_name(table)} has no `name`. Add it.")
         _check_texts(each, where)
         _check_lists(each, _OF_COLUMN, where)
     custom = _custom_properties(table)

@@ -17,7 +17,7 @@ from headwater.index.stored.database import DATASET, JOB, json_array
 from headwater.index.stored.datasets import TagTable
 from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_columns import join_column_lists
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US, NameSpan
 from headwater.lineage.rules.tags import TagsFacet, datasets_of_tags_facet
@@ -138,7 +138,7 @@ class ChangeHistory:
 
     def changed_column_lists(self) -> Iterator[ChangedColumnLists]:
         """Yield the datasets whose column lists differ between the start and the end."""
-        known: tuple[dict[Name, ColumnListSet], ...] = ({}, {})
+        known: tuple[dict[Name, DatasetColumnLists], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
         these, only = self._entity_condition(DATASET, 3)
         changed = f"SELECT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
@@ -202,12 +202,12 @@ class ChangeHistory:
         naming = self._live.naming
         return {each.without_generation for name in names for each in naming.datasets_in(NameSpan(name))}
 
-    def _known_lists(self, known: dict[Name, ColumnListSet], dataset: Name) -> ColumnListSet:
+    def _known_lists(self, known: dict[Name, DatasetColumnLists], dataset: Name) -> DatasetColumnLists:
         if dataset not in known:
-            known[dataset] = ColumnListSet(has_parts=self._live.is_written_by_parts(dataset))
+            known[dataset] = DatasetColumnLists(has_parts=self._live.is_written_by_parts(dataset))
         return known[dataset]
 
-    def _newest_lists(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
+    def _newest_lists(self, known: Mapping[Name, DatasetColumnLists], dataset: Name) -> Sequence[SchemaMention]:
         """Return the column lists of the dataset's newest generation that has any. known: lists by generation."""
         every = self._live.naming.generations.all_generations(dataset)
         return next((known[each].lists for each in every if each in known), [])

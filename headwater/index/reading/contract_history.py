@@ -9,7 +9,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, question_marks
 from headwater.index.stored.packing import tags_from
 from headwater.index.stored.schemas import mention_from_row
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, datasets_of_tags_facet
 from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
@@ -60,12 +60,12 @@ class ContractHistory:
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
         mentions = [(mention_from_row(row), self._live.names.name(number)) for number, *row in rows]
         by_parts = self._live.is_written_by_parts(self._dataset)
-        known: dict[Name, ColumnListSet] = {}
+        known: dict[Name, DatasetColumnLists] = {}
         found: list[ColumnLists] = []
         for seen, name in sorted(mentions):
             dataset = seen.described_dataset(name, self._live.naming)
             if dataset.without_generation == self._dataset:
-                own = known.get(dataset) or known.setdefault(dataset, ColumnListSet(has_parts=by_parts))
+                own = known.get(dataset) or known.setdefault(dataset, DatasetColumnLists(has_parts=by_parts))
                 own.add_mention(seen)
                 if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
                     found.append(ColumnLists(seen, own.lists, own.base_list is not None))

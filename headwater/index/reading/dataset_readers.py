@@ -12,7 +12,7 @@ from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.schemas import mention_from_row
 from headwater.index.stored.versions import run_datasets_from
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, schema_mentions
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention, schema_mentions
 from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, find_unlisted_columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
@@ -83,7 +83,7 @@ def columns_unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -
     every = list(_column_lists(live, dataset, until_us))
     if len({seen.schema for seen in every}) < 2 or _is_written(live, dataset, until_us):
         return []
-    known = ColumnListSet(has_parts=live.is_written_by_parts(dataset))
+    known = DatasetColumnLists(has_parts=live.is_written_by_parts(dataset))
     for seen in every:
         known.add_mention(seen)
     if known.base_list is not None:

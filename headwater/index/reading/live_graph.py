@@ -23,11 +23,11 @@ from headwater.index.stored.edge_sets import InputLists
 from headwater.index.stored.integrity import check_pages
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, NameNumbers
 from headwater.index.stored.packing import names_from
-from headwater.index.stored.schemas import SqliteContents, mention_from_row
+from headwater.index.stored.schemas import SqliteFacetContents, mention_from_row
 from headwater.lineage.edges.candidates import INPUTS_ONLY, NO_SOURCES, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns, decode_spellings, preferred_spellings
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention
 from headwater.lineage.edges.write_kinds import WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED, is_whole_rewrite
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -121,7 +121,7 @@ class LiveGraph(Snapshot):
         self._seen_times: dict[int, ReportTimes] = {}
         self.naming_generation = self.api_generation = 0
         self._texts: BoundedCache[int, str] = BoundedCache()
-        self.contents = SqliteContents(self.sql)
+        self.contents = SqliteFacetContents(self.sql)
         self._nests: set[Name] = set()
         self._rewrites: dict[Name, tuple[WholeRewrite | None, WholeRewrite | None]] = {}
         self.generation = 0
@@ -193,8 +193,8 @@ class LiveGraph(Snapshot):
         paths = (path for schema in written for path in self.contents.schema(schema))
         return frozenset(columns.key(".".join(path)) for path in paths)
 
-    def _known_lists(self, dataset: Name) -> ColumnListSet:
-        lists = ColumnListSet(has_parts=self.is_written_by_parts(dataset.without_generation))
+    def _known_lists(self, dataset: Name) -> DatasetColumnLists:
+        lists = DatasetColumnLists(has_parts=self.is_written_by_parts(dataset.without_generation))
         for name in self.naming.names_of(dataset.without_generation):
             rows = self.sql.execute(_SEEN, (self.names.find_number(name) or 0,))
             for seen in map(mention_from_row, rows):

@@ -122,7 +122,7 @@ _NEWEST = f"ORDER BY time_us DESC LIMIT {_SHOWN}"
 _LOST = lost_run_condition("time_us", "?")
 
 
-class FailedRun(NamedTuple):
+class FailedOrLostRun(NamedTuple):
     """A failed, aborted or lost run. job: the display name. Times are in microseconds, UTC."""
 
     run: str
@@ -145,18 +145,18 @@ def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until
     ).fetchall()
 
 
-def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[FailedRun]:
+def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[FailedOrLostRun]:
     """Return the newest failed or aborted runs with times in [since, until) (us, UTC), at most 20, newest first."""
     query = f"{_RUNS} time_us >= ? AND time_us < ? AND state IN ('FAIL', 'ABORT') {_NEWEST}"
     return _query_failed_runs(live, query, since_us, until_us)
 
 
-def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[FailedRun], int]:
+def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[FailedOrLostRun], int]:
     """Return (the newest lost runs (rule 1.9), at most 20, number of all lost runs)."""
     total = live.sql.execute(f"SELECT count(*) FROM runs WHERE kind = 'RUN' AND {_LOST}", (now_us,)).fetchone()[0]
     return _query_failed_runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
 
 
-def _query_failed_runs(live: LiveGraph, query: str, *values: int) -> list[FailedRun]:
+def _query_failed_runs(live: LiveGraph, query: str, *values: int) -> list[FailedOrLostRun]:
     rows = live.sql.execute(query, values)
-    return [FailedRun(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]
+    return [FailedOrLostRun(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]

@@ -16,7 +16,7 @@ from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.events import RunFactsTable
 from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.progress import read_progress
-from headwater.index.stored.schemas import SqliteContents
+from headwater.index.stored.schemas import SqliteFacetContents
 from headwater.lineage.edges.output_lineage import EDGE_ORIGINS
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.names.generations import MAX_TIME_US
@@ -189,7 +189,7 @@ class ViewOpener:
                 )
                 facts = facts if as_of.includes_inferred else without_sql(facts)
                 found = self._past_snapshots[key] = FactSnapshot(
-                    facts, SqliteContents(sql), partial(apply_masking_rules, rules), rules, until_us=as_of.as_of_us
+                    facts, SqliteFacetContents(sql), partial(apply_masking_rules, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
             while len(self._past_snapshots) > _MAX_PAST:

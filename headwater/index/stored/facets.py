@@ -43,7 +43,7 @@ class NumberedFacets(NamedTuple):
     facets: tuple[tuple[str, int], ...]
 
 
-class FacetSetTable:
+class DescriptiveFacetTables:
     """Collects the descriptive facets of a batch and writes them in `flush`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -301,7 +301,7 @@ class FacetTable:
         self.generation = 0
         self.facet_names: dict[str, int] = {}
         self._shapes = FacetShapes(connection, names)
-        self._facet_sets = FacetSetTable(connection)
+        self._facet_sets = DescriptiveFacetTables(connection)
         self._context = context
         self._assertions = assertions
         self._job_shapes: dict[Hashable, _JobShape] = {}

@@ -47,9 +47,9 @@ class _GenerationsOfOutput:
             insort(ordered, newest)
             self._known[number, weight] = newest
 
-    def newest_candidates(self) -> list[tuple[int, int]]:
-        """Return (job output number, weight) for the newest candidate of each weight over all generations."""
-        return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
+    def newest_candidate_by_weight(self) -> dict[int, int]:
+        """Return the job output number of the newest candidate of each weight, over all generations."""
+        return {weight: ordered[-1][3] for weight, ordered in self._newest.items() if ordered}
 
 
 class RecreatedOutputs:
@@ -126,7 +126,9 @@ class RecreatedOutputs:
     def _counting_job_outputs(self, job: _GenerationsOfOutput) -> set[int]:
         """Return the numbers of the job outputs in which a job last wrote or that have counted until now."""
         return {
-            number for newest in job.newest_candidates() for number in self._job_outputs_of_execution(job, *newest)
+            number
+            for weight, newest in job.newest_candidate_by_weight().items()
+            for number in self._job_outputs_of_execution(job, newest, weight)
         } | job.reading
 
     def _job_outputs_of_execution(self, job: _GenerationsOfOutput, number: int, weight: int) -> set[int]:

@@ -16,7 +16,7 @@ from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.event_order import newest_first_sql
 
 
-class SqliteContents:
+class SqliteFacetContents:
     """The `facet_contents.FacetContents` of an index file, with recently used contents in memory.
 
     Methods that read a content raise KeyError if its hash is unknown.

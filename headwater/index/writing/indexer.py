@@ -26,7 +26,7 @@ from headwater.index.stored.packing import encode
 from headwater.index.stored.progress import SetAsideEvent, newest_generation, read_progress, store_set_aside_events
 from headwater.index.stored.recreated_outputs import RecreatedOutputs
 from headwater.index.stored.run_facets import RecentFacets, RunContextTable
-from headwater.index.stored.schemas import SqliteContents
+from headwater.index.stored.schemas import SqliteFacetContents
 from headwater.index.writing.store import SqliteStore
 from headwater.lake.bronze_follower import BronzeEvent, Progress
 from headwater.lineage.edges.candidates import ATTEMPTED, Candidate, JobOutput
@@ -87,7 +87,7 @@ class Indexer:
 
     def _load_tables(self, rules: NameRules) -> None:
         self._names = NameNumbers(self._sql)
-        self._contents = SqliteContents(self._sql)
+        self._contents = SqliteFacetContents(self._sql)
         runs = RunNumbers(self._sql)
         self._store = SqliteStore(self._sql, self._names, runs, rules.onelake_names)
         self._relations = SqliteRelatedRuns(self._sql, self._store.edge_sets)

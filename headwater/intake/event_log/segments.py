@@ -169,10 +169,10 @@ def count_events_after(connection: sqlite3.Connection, after: int) -> int:
     return max(0, last - first + 1 - notes)
 
 
-def first_event_us(connection: sqlite3.Connection, sequence: int) -> int | None:
-    """Return when the first event of a segment with at least this sequence was received (us); None if there is none."""
+def first_received_us(connection: sqlite3.Connection, from_sequence: int) -> int | None:
+    """Return when the first event of a segment from this sequence on was received (us); None if there is none."""
     query = "SELECT received_us FROM records WHERE sequence >= ? AND kind <> 2 ORDER BY sequence LIMIT 1"
-    row = connection.execute(query, (sequence,)).fetchone()
+    row = connection.execute(query, (from_sequence,)).fetchone()
     return row[0] if row else None
 
 

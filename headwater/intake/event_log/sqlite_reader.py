@@ -36,7 +36,7 @@ from headwater.intake.event_log.segments import (
     device_and_inode,
     find_page_damage,
     first_and_last_sequence,
-    first_event_us,
+    first_received_us,
     last_sequence,
     open_readonly,
     read_header,
@@ -223,7 +223,7 @@ class SqliteLogReader:
         """Return when the first event with this or a later sequence was received (us, UTC); None if there is none."""
         paths = self._segments_after(sequence - 1)
         found = (
-            self._query_segment(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths
+            self._query_segment(path, lambda connection, _: first_received_us(connection, sequence)) for path in paths
         )
         return next((received_us for received_us in found if received_us is not None), None)
 

@@ -136,7 +136,7 @@ class SchemaMentionStore(Protocol):
         """
 
 
-class ColumnListSet:
+class DatasetColumnLists:
     """The lists that together give the columns of a dataset (rule 12.7).
 
     These are the base list and all lists that are newer than the base list, each in its newest mention.
@@ -174,7 +174,7 @@ class ColumnListSet:
         """The newest mention of any list; None if there is no list."""
         return max((*self._newer_lists.values(), *((self.base_list,) if self.base_list else ())), default=None)
 
-    def with_first_list(self, first: SchemaMention | None) -> "ColumnListSet":
+    def with_first_list(self, first: SchemaMention | None) -> "DatasetColumnLists":
         """Return a copy in which the list `first` comes first if there is no base list; None for the newest list."""
         found = copy(self)
         found.first_list = first
@@ -195,7 +195,7 @@ class ColumnListSet:
 
 def column_lists_at(
     mentions: Iterable[SchemaMention], time_us: int = MAX_TIME_US, *, has_parts: bool = False
-) -> ColumnListSet:
+) -> DatasetColumnLists:
     """Rule 12.7: return the lists that together give the columns of a dataset at a time.
 
     These are the newest base list up to that time and all newer lists. If there is no base list up to that time, these
@@ -203,7 +203,7 @@ def column_lists_at(
     mentions: the mentions of all lists of the dataset, the newest first.
     has_parts: whether some event mentions a part of the dataset.
     """
-    found = ColumnListSet(has_parts=has_parts)
+    found = DatasetColumnLists(has_parts=has_parts)
     mention = first = None
     for mention in mentions:
         found.add_mention(
@@ -223,7 +223,7 @@ class SchemaJoiner:
         self._contents = contents
         self._cache: BoundedCache[tuple[str, ...], str] = BoundedCache()
 
-    def joined_hash(self, column_lists: ColumnListSet) -> str | None:
+    def joined_hash(self, column_lists: DatasetColumnLists) -> str | None:
         """Return the joined hash of the lists (`join_schema_hashes`); None if there is no list."""
         schemas = column_lists.schema_hashes
         if len(schemas) < 2:
@@ -241,7 +241,7 @@ class SchemaHistory:
         self._stored_mentions = stored_mentions
         self._naming = naming
         self._joined_hash = SchemaJoiner(contents).joined_hash
-        self._lists: dict[Name, ColumnListSet] = {}
+        self._lists: dict[Name, DatasetColumnLists] = {}
         self._names_of_parts: Set[Name] | None = None
         self._columns: dict[Name, Columns] = {}
 
@@ -394,7 +394,7 @@ class SchemaHistory:
         columns = self.columns(dataset)
         return frozenset(columns.key(".".join(path)) for path in self._contents.schema(schema))
 
-    def _column_lists(self, dataset: Name) -> ColumnListSet:
+    def _column_lists(self, dataset: Name) -> DatasetColumnLists:
         if dataset not in self._lists:
             self._lists[dataset] = self._read_lists(dataset, MAX_TIME_US)
         return self._lists[dataset]
@@ -405,7 +405,7 @@ class SchemaHistory:
         found = max((seen for seen in upto if seen), default=None)
         return found or min(chain.from_iterable(self._mentions_by_name(dataset)), default=None)
 
-    def _read_lists(self, dataset: Name, time_us: int) -> ColumnListSet:
+    def _read_lists(self, dataset: Name, time_us: int) -> DatasetColumnLists:
         histories = list(self._mentions_by_name(dataset))
         newest_first = histories[0] if len(histories) == 1 else merge(*histories, reverse=True)
         by_parts = any(map(self._has_parts, self._naming.names_of(dataset)))

@@ -70,7 +70,7 @@ def write_kind(write: CompletedWrite) -> int:
     """Return the kind of a write, one of `WRITE_KINDS`, as the events of its run show it."""
     if write.has_failed or write.is_part:
         return ADDS_ROWS
-    nodes = _plan_nodes(write.job)
+    nodes = _job_name_parts(write.job)
     if SIGN_MATERIALIZED in write.signs or (SIGN_SQL_WHOLE in write.signs and write.is_only_output):
         return WHOLE_REWRITE
     if any(map(_REPLACING_STATEMENT.fullmatch, nodes)) and SIGN_NOT_IF_EXISTS not in write.signs:
@@ -92,7 +92,7 @@ def is_whole_rewrite(kind: int, *, has_parts: bool) -> bool:
 
 def has_partition_sign(job: str, signs: Collection[str]) -> bool:
     """Tell whether the job name or the signs of a run show that its output has partitions."""
-    return SIGN_PARTITIONS in signs or any(node.startswith(_DYNAMIC_OVERWRITE) for node in _plan_nodes(job))
+    return SIGN_PARTITIONS in signs or any(node.startswith(_DYNAMIC_OVERWRITE) for node in _job_name_parts(job))
 
 
 def _is_partial_write(write: CompletedWrite, nodes: Iterable[str]) -> bool:
@@ -101,7 +101,7 @@ def _is_partial_write(write: CompletedWrite, nodes: Iterable[str]) -> bool:
     return any(node.startswith(_ROW_LEVEL) or not _ROW_CHANGE_WORDS.isdisjoint(_split_words(node)) for node in nodes)
 
 
-def _plan_nodes(job: str) -> list[str]:
+def _job_name_parts(job: str) -> list[str]:
     """Split a job name such as `app.node.target` into parts in lower case. A part may be a node of a Spark plan."""
     return job.lower().split(".")
 

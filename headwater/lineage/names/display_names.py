@@ -99,7 +99,7 @@ class DisplayNames:
         own = dataset in self._unity_names or _with_labels(dataset, self._labels) != dataset
         return self.display_name(dataset) if own else _full_name(dataset)
 
-    def find_by_form(self, text: str) -> Name | None:
+    def find_unique_dataset(self, text: str) -> Name | None:
         """Return the dataset with a display form or canonical name equal to a text; None for no or several datasets."""
         found = self._dataset_by_form.get(text)
         return found if found is not None or text in self._dataset_by_form else self._find_by_canonical_name(text)

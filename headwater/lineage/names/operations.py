@@ -121,7 +121,7 @@ def with_database(name: Name, levels: int, path_meaning: str = "database") -> Na
     path, options = _path_and_options(rest)
     parts = count_name_parts(table)
     authority, path = _server_and_path(authority, path, options, table if path_meaning == "instance" else None)
-    database, schema = _database_and_schema(path, options, path_meaning)
+    database, schema = _database_and_schema_of_address(path, options, path_meaning)
     if "/" in database or (parts < levels - 1 and "," in schema):
         return name
     known = [database, schema] if parts < levels - 1 else [database] if parts < levels else []
@@ -147,7 +147,7 @@ def _server_and_path(authority: str, path: str, options: Mapping[str, str], tabl
     return (authority, path) if "\\" in host else (f"{host}\\{instance.lower()}{colon}{port}", path)
 
 
-def _database_and_schema(path: str, options: Mapping[str, str], path_meaning: str) -> tuple[str, str]:
+def _database_and_schema_of_address(path: str, options: Mapping[str, str], path_meaning: str) -> tuple[str, str]:
     """Return (database, schema) from the path and the options of an address, each empty if the address lacks it."""
     catalog = next((options[key] for key in CATALOG if options.get(key)), "")
     database = next((options[key] for key in DATABASE if options.get(key)), "")

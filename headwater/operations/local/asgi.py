@@ -62,7 +62,7 @@ class AsgiExchange(Exchange):
     async def _receive(self) -> Message:
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
-        await self._wait_for_body()
+        await self._wait_for_body_part()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         part, self.body = bytes(self.body), bytearray()

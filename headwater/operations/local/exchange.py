@@ -103,7 +103,7 @@ class Exchange(ABC):
         self.disconnected = not self.response_complete
         self._changed.set()
 
-    async def _wait_for_body(self) -> None:
+    async def _wait_for_body_part(self) -> None:
         """Wait until a part of the body arrives, the body ends, or the client disconnects."""
         if self._expects_100:
             self._expects_100 = False

@@ -67,7 +67,7 @@ class IntakeExchange(Exchange):
     async def _wait_in_time(self) -> None:
         try:
             async with asyncio.timeout_at(self._deadline):
-                await self._wait_for_body()
+                await self._wait_for_body_part()
         except TimeoutError:
             self._late = True
             what = f"The body did not arrive within {self._timeout_s:g} s."
@@ -87,7 +87,7 @@ class IntakeExchange(Exchange):
             async with asyncio.timeout(DRAIN_S):
                 while self.more_body and not self.disconnected:
                     self.body.clear()
-                    await self._wait_for_body()
+                    await self._wait_for_body_part()
         except TimeoutError:
             self.keep_alive = False
 

@@ -20,7 +20,7 @@ def find_failures(context: IncidentContext, _: Sequence[FoundIncident]) -> list[
     by_job = {rows[0].job: rows for rows in context.failures.runs_of_failed_jobs() if rows}
     failed = {row.run: row for rows in by_job.values() for row in rows if row.is_failed}
     failed |= _failed_runs_below(context, failed)
-    above = _containers(context, failed)
+    above = _failed_containers_by_run(context, failed)
     containers = {run for runs in above.values() for run in runs}
     tested = context.failures.runs_with_failed_tests(failed.keys())
     tests = _test_incidents(context, {run: failed[run] for run in tested})
@@ -40,7 +40,7 @@ def find_failures(context: IncidentContext, _: Sequence[FoundIncident]) -> list[
     return found
 
 
-def _containers(context: IncidentContext, failed: Mapping[int, RunRow]) -> dict[int, list[int]]:
+def _failed_containers_by_run(context: IncidentContext, failed: Mapping[int, RunRow]) -> dict[int, list[int]]:
     """Return for each failed run the failed runs that contain it, and that ended before its job completed again.
 
     A run that fails later fails for another reason (rule 2).

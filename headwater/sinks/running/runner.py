@@ -140,7 +140,7 @@ class SinkRunner:
         """Deliver late payloads about silent runs, then the batch; returns false if interrupted or already done."""
         reported_until_us, late = (
             self._position.reported_until_us,
-            self._silence.late_payloads(batch, self._open_target),
+            self._silence.payloads_due_to_late_events(batch, self._open_target),
         )
         if late and not self._deliver(desired, late, {CLOCK: reported_until_us + 1}, 0):
             return False

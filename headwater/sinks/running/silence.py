@@ -210,7 +210,7 @@ class SilenceClock:
         position.next_check_us = now_us + int(min(silence.after_s / _CHECKS_PER_SILENCE, _MAX_CHECK_INTERVAL_S) * 1e6)
         return None
 
-    def late_payloads(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
+    def payloads_due_to_late_events(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
         """Return the payloads that late events of a batch make due in a time range that was already checked."""
         silence, reported_until_us = self._sink.options.silence, self._position.reported_until_us
         if not silence or not batch.events:

@@ -106,14 +106,14 @@ def _changed_edges(
     )
     groups = groups.drop("bucket")
     in_changed_buckets = buckets_condition(json.loads(group_aggregates["buckets"]))
-    rows = _candidates_of_groups(silver, batch, changes, groups, recompute=bool(group_aggregates["recompute"]))
+    rows = _candidates_of_groups(silver, batch, changes, groups, with_closed=bool(group_aggregates["recompute"]))
     recurring = batch.state.lookup(EDGE_RUNS, groups, ["group_key"]).selectExpr(*_RECURRING_COLUMNS)
     for kind, table in KINDS.items():
         known = (
             gold.read(table).where(f"part = '{CLOSED}' OR {in_changed_buckets}").join(recurring, "group_key", "left")
         )
         rows = rows.unionByName(
-            _stored_edges_of_groups(known, kind, groups, recompute=bool(group_aggregates["recompute"]))
+            _stored_edges_of_groups(known, kind, groups, with_closed=bool(group_aggregates["recompute"]))
         )
     edges = map_groups(silver.coalesce_if_small(rows), "group_key", OutputHistory(rules), EDGE, small=silver.small)
     is_kind = {kind: F.col("kind") == kind for kind in KINDS}
@@ -164,17 +164,17 @@ def _apply_edge_changes(gold: TableFolder, table: Table, edges: DataFrame, where
 
 
 def _candidates_of_groups(
-    silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, recompute: bool
+    silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, with_closed: bool
 ) -> DataFrame:
     """Return the new and the open candidates of groups, in the columns `GROUPED`.
 
-    recompute: some groups have `recompute` set; also return the closed candidates of these groups.
+    with_closed: also return the closed candidates of the groups whose column `recompute` is true.
     """
     columns = [name for name in GROUPED.columns if name in EDGE_SETS.columns]
     known = changes.select("group_key", "run_key")
     found = changes.where("NOT gone").select(*columns, "fresh")
     stays = batch.state.lookup(EDGE_SETS, groups, ["group_key"])
-    if recompute:
+    if with_closed:
         closed = silver.read(EDGE_SETS).join(groups.where("recompute").select("group_key"), "group_key", "left_semi")
         stays = silver.coalesce_if_small(stays.unionByName(closed.select(*stays.columns)))
     stays = stays.join(known, ["group_key", "run_key"], "left_anti").withColumn("fresh", F.lit(False))
@@ -183,13 +183,12 @@ def _candidates_of_groups(
     return found.withColumns(empty).select(*GROUPED.columns)
 
 
-def _stored_edges_of_groups(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) -> DataFrame:
+def _stored_edges_of_groups(edges: DataFrame, kind: str, groups: DataFrame, *, with_closed: bool) -> DataFrame:
     """Return the open rows of groups in gold, in the columns `GROUPED`.
 
-    edges: the rows of the table. recompute: some groups have `recompute` set; also return the closed rows of these
-    groups.
+    edges: the rows of the table. with_closed: also return the closed rows of groups whose `recompute` is true.
     """
-    found = edges.join(groups, "group_key") if recompute else edges.where("part = 'open'").join(groups, "group_key")
+    found = edges.join(groups, "group_key") if with_closed else edges.where("part = 'open'").join(groups, "group_key")
     found = found.where("part = 'open' OR recompute")
     micros = [F.unix_micros(name).alias(f"{name}_us") for name in _TIMES]
     valid_to_us = F.when(F.col("part") == CLOSED, F.unix_micros("valid_to")).alias("valid_to_us")

@@ -71,7 +71,7 @@ class ApplicationEvents:
         """The number of child runs of the application that have started but not ended."""
         return sum(is_open for run, is_open in self._open.items() if run != self.run)
 
-    def lines_of(self, files: Sequence[Path]) -> Iterator[bytes]:
+    def event_lines(self, files: Sequence[Path]) -> Iterator[bytes]:
         """Yield the application's events in the order of the files, one line each."""
         for path in files:
             with path.open("rb") as file:

@@ -67,7 +67,9 @@ def harness(
     events = ApplicationEvents(listener.application().run)
     stored = _NotebookFile(events, _ClosingLines(context, listener.application(), ids, began_ms))
     try:
-        new = StoragePlace(spark, folder).create_named_last(stored.pieces(events.lines_of(files)), stored.stored_name)
+        new = StoragePlace(spark, folder).create_named_last(
+            stored.pieces(events.event_lines(files)), stored.stored_name
+        )
     except (OSError, Py4JJavaError) as error:
         raise Retry(f"Cannot store the events in {folder}: {str(error)[:300]} Call this function again.") from error
     return HarnessResult(

@@ -55,7 +55,7 @@ class PipelineIds:
             **{name: value for name, value in named_ids.items() if value},
         }
 
-    def run_for_ids(self, application: ApplicationRun) -> ApplicationRun:
+    def run_to_stamp(self, application: ApplicationRun) -> ApplicationRun:
         """Return the run that gets the ids: the notebook's run if `notebook` is set, else the application's run."""
         if not self.notebook:
             return application
@@ -86,7 +86,7 @@ def stamp_event(
 
     If `ids.notebook` is set, the run of the notebook is a child of the application's run.
     """
-    stamped = ids.run_for_ids(application)
+    stamped = ids.run_to_stamp(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:
         job = {"namespace": application.namespace, "name": application.job}
@@ -132,7 +132,7 @@ def stamp(
         spark, pipeline=pipeline, pipeline_run=pipeline_run, activity=activity, workspace=workspace, notebook=notebook
     )
     application = listener.application()
-    stamped = ids.run_for_ids(application).run
+    stamped = ids.run_to_stamp(application).run
     if ids.notebook:  # its event is COMPLETE, because a run without an end would count as lost
         spark.sparkContext.setLocalProperty(STAMP, stamped)
         spark.sparkContext.setLocalProperty(_DESCRIPTION, f"{ids.notebook} {stamped}")

@@ -10,7 +10,7 @@ from headwater.lineage.edges.schema_columns import (
     join_schema_hashes,
     split_schema_hash,
 )
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention
 from headwater.spark.silver.content_texts import ambiguous_keys, read_columns
 from headwater.spark.silver.texts import json_text
 
@@ -25,7 +25,7 @@ class JoinedColumnLists:
     def __init__(self, by_parts: bool) -> None:
         """by_parts: some event mentions a part of the dataset."""
         self.by_parts = by_parts
-        self.known = ColumnListSet(has_parts=by_parts)
+        self.known = DatasetColumnLists(has_parts=by_parts)
         self.texts: dict[str, str] = {}
 
     def add(self, mention: SchemaMention, text: str) -> None:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.schema_columns import Path, column_key, join_schema_hashes
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, column_lists_at, schema_mentions
+from headwater.lineage.edges.schema_history import DatasetColumnLists, SchemaMention, column_lists_at, schema_mentions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.tags import datasets_of_tags_facet, tags_facets
@@ -39,7 +39,7 @@ class DerivationContext:
 
     naming: NameResolver
     ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
-    newest_lists: Mapping[Name, ColumnListSet] = field(default_factory=dict)
+    newest_lists: Mapping[Name, DatasetColumnLists] = field(default_factory=dict)
     mention_histories: Mapping[Name, Sequence[SchemaMention]] = field(default_factory=dict)
     partitioned_names: frozenset[Name] = frozenset()
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)

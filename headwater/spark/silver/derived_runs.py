@@ -21,7 +21,7 @@ from headwater.spark.silver.derivation_context import (
     mentions_with_columns,
     with_schema_columns,
 )
-from headwater.spark.silver.inherited_times import runs_with_inherited_times
+from headwater.spark.silver.inherited_times import runs_with_changed_inherited_times
 from headwater.spark.silver.newest_facets import NewestFacets
 from headwater.spark.silver.proven_runs import with_proofs
 from headwater.spark.silver.spark_derivation import derive
@@ -55,7 +55,7 @@ class DerivedRuns:
         derived, aggregates = self._derive_with_schemas(rows, contents, context)
         if not (has_nominal_times or aggregates["has_nominal_times"]):
             return derived, aggregates
-        above = runs_with_inherited_times(self.folder, derived)
+        above = runs_with_changed_inherited_times(self.folder, derived)
         if above is None:
             return derived, aggregates
         to_derive = self.stored.facts_of(above.select("run_key")).join(above, "run_key")

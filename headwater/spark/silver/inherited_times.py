@@ -14,7 +14,7 @@ from headwater.tables import RUNS
 _RUN = ("run_key", "parent_run", "execution", "nominal_at")
 
 
-def runs_with_inherited_times(folder: TableFolder, derived: DataFrame) -> DataFrame | None:
+def runs_with_changed_inherited_times(folder: TableFolder, derived: DataFrame) -> DataFrame | None:
     """Return the runs to derive again because they inherit a nominal time or did before the batch, or None.
 
     derived: the rows of `DERIVED` of a batch. The result has the columns `run_key` and `above_us` (the inherited time,

@@ -159,9 +159,9 @@ def write_file(path: Path, text: str) -> None:
 
 def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
     items = [{"file": each.path, **_break_item(found)} for each in checked for found in each.breaks]
-    promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
+    datasets, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
     if as_json:
-        print_value({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
+        print_value({"checked": datasets, "broken": len(items) - warnings, "items": items}, True, lambda: None)
         return
     if CSV.get():
         print_value({"items": items}, False, lambda: list_table("Broken", {"items": items}, _BROKEN))
@@ -171,8 +171,8 @@ def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
             "".join(f"{escape_unprintable(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks)
         )
     more = f", {count_with_noun(warnings, 'warning')}" if warnings else ""
-    found = f"{count_with_noun(promises, 'promise')} in {count_with_noun(len(checked), 'file')}"
-    sys.stdout.write(f"{found}, {len(items) - warnings} broken{more}\n")
+    found = f"{count_with_noun(datasets, 'dataset')} in {count_with_noun(len(checked), 'file')}"
+    sys.stdout.write(f"Checked {found}: {count_with_noun(len(items) - warnings, 'break')}{more}\n")
 
 
 def _break_item(found: Break) -> dict[str, Any]:

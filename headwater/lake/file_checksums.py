@@ -1,8 +1,8 @@
 """Checksums of a table's files on the local disk, because delta-rs verifies neither data pages nor log entries.
 
 The writer of a table records the size and the CRC32 of each file in `_headwater/checksums` in the table's folder.
-Delta's vacuum skips folders with names that begin with `_`. Some files have no record, such as those of other writers
-or of an older version. The parser records their checksums when it first reads them.
+Delta's vacuum skips folders with names that begin with `_`. Files that another program or an older release of
+Headwater wrote have no record. The parser records their checksums when it first reads them.
 """
 
 import os

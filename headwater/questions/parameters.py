@@ -129,7 +129,10 @@ Kinds = Annotated[str | None, Help("Only these, separated by commas: job, datase
 Groups = Annotated[Level, Help("Level of the groups; none shows datasets.")]
 Granularity = Annotated[
     JobLevel,
-    Help("Show each job by itself, or fold it into its job, application, task or DAG."),
+    Help(
+        "`statement` shows each job by itself. The other values fold each job into the job, application, task or DAG "
+        "above it."
+    ),
 ]
 JobNamespace = Annotated[str | None, Help("Namespace of the job; optional if the name is unique.")]
 AnyJob = Annotated[str | None, Help("A job by its name, or NAMESPACE/NAME; default: all.")]

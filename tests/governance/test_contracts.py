@@ -104,7 +104,7 @@ def test_a_column_that_readers_no_longer_list_is_a_warning_and_not_removed(
     junit, sarif = tmp_path / "junit.xml", tmp_path / "check.sarif"
     checked = commanded("contract", "check", file, "--junit", junit, "--sarif", sarif, *data)
     assert (checked.returncode, checked.stdout.splitlines()[-1]) == (
-        0, "1 promise in 1 file, 0 broken, 1 warning"
+        0, "Checked 1 dataset in 1 file: 0 breaks, 1 warning"
     )  # fmt: skip
     assert checked.stdout.startswith(f"{file}: warning column.not_listed: {LAKE}/steady/landing#tax: no job that reads")
     assert [each.get("failures") for each in ElementTree.parse(junit).getroot()] == ["0"]
@@ -185,7 +185,7 @@ def test_a_file_is_checked_on_the_command_line_with_reports_for_ci(world: World,
         made = ("--against", AGREED, "--out", folder / f"{name}.yml")
         assert commanded("contract", f"{name}/gold", *made, *data).returncode == 0
     kept = commanded("contract", "check", folder / "steady.yml", *data)
-    assert (kept.returncode, kept.stdout) == (0, "1 promise in 1 file, 0 broken\n")
+    assert (kept.returncode, kept.stdout) == (0, "Checked 1 dataset in 1 file: 0 breaks\n")
     reports = ("--junit", tmp_path / "junit.xml", "--sarif", tmp_path / "check.sarif")
     found = commanded("contract", "check", folder, *reports, *data)
     lines = found.stdout.splitlines()

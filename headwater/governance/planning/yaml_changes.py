@@ -112,7 +112,7 @@ def _column_of_property(member: dict[str, Any]) -> PlannedColumn:
 
 
 class PromisedColumns(NamedTuple):
-    """The promises of a contract. name: the contract's id, name or file.
+    """The promises of a contract. name: the contract's name, id or file.
 
     columns: maps namespace and name of each dataset to the case-folded columns that the contract promises.
     """
@@ -146,7 +146,7 @@ def _promised_columns(file: str, text: bytes, lookup: Lookup) -> PromisedColumns
         found: PresentTable | None = lookup(table_name) if table_name else None
         if found is not None:
             columns[found.namespace, found.dataset] = frozenset(_property_names(table.get("properties")))
-    return PromisedColumns(str(contract.get("id") or contract.get("name") or file), columns)
+    return PromisedColumns(str(contract.get("name") or contract.get("id") or file), columns)
 
 
 def contract_table_name(table: Any) -> str | None:

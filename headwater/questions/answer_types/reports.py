@@ -51,7 +51,7 @@ class TransportLoss(AnswerStruct):
 class ReportedRuns(AnswerStruct):
     """One page of runs, sorted by id.
 
-    next: the id after which the next page starts, null on the last. Losses are on the first page.
+    next: the id after which the next page starts, null on the last. Only the first page contains `losses`.
     """
 
     runs: list[ReportedRun]

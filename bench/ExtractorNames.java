@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Properties;
 
 /**
- * Names datasets as OpenLineage's client does. Each line of standard input is `kind TAB address TAB table`, of which
- * the kind is `jdbc` or `file` and the table may be empty for a file. Each line of standard output is
- * `namespace TAB name`, or `error TAB class of the exception`.
+ * Names datasets with the utilities of OpenLineage's client. Each line of standard input is
+ * `kind TAB address TAB table`. The kind is `jdbc` or `file`; for a file, the table may be empty. Each line of standard
+ * output is `namespace TAB name`, or `error TAB class of the exception`.
  */
 public final class ExtractorNames {
   private ExtractorNames() {}

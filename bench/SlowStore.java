@@ -9,12 +9,12 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.util.Progressable;
 
-/** This machine's disk under {@code slow://NAME/}; each call takes longer by as much as it is told. */
+/** A local file system under {@code slow://NAME/} that adds a configurable delay to each call. */
 public final class SlowStore extends RawLocalFileSystem {
   private static volatile long millis;
   private URI uri;
 
-  /** Let each call take so much longer from now on; what waits already goes on waiting. */
+  /** Set the delay of each new call in milliseconds; calls that already wait keep the old delay. */
   public static void answerLateBy(long late) {
     millis = late;
   }
@@ -27,7 +27,7 @@ public final class SlowStore extends RawLocalFileSystem {
 
   @Override
   public URI getUri() {
-    return uri == null ? super.getUri() : uri; // asked by the constructor, before it has a name
+    return uri == null ? super.getUri() : uri; // the superclass constructor calls this before initialize()
   }
 
   @Override

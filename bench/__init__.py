@@ -1,1 +1,1 @@
-"""Measurements. Each figure is printed next to its goal and to the floor that no design can go below."""
+"""Benchmarks. Each figure is printed with its goal and with a floor: the cost of the minimal work it cannot avoid."""

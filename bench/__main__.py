@@ -1,4 +1,4 @@
-"""All benchmarks: `python -m bench`, about an hour; `python -m bench --quick`, a few minutes."""
+"""Run all benchmarks: `python -m bench` takes about an hour, `python -m bench --quick` a few minutes."""
 
 import argparse
 
@@ -30,9 +30,9 @@ from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
 def main() -> None:
-    """Run one after the other, because two at once would measure each other; each table is printed as it is done."""
+    """Run the benchmarks one after another, because parallel runs distort the figures. Print each table at once."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--quick", action="store_true", help="fewer rounds, 100,000 events instead of a million")
+    arguments.add_argument("--quick", action="store_true", help="fewer rounds and fewer events")
     quick = arguments.parse_args().quick
     rounds = QUICK_ROUNDS if quick else ROUNDS
     show("Receiver", receiver.run(rounds))

@@ -1,4 +1,4 @@
-"""Questions to a running Headwater, one after the other on one connection."""
+"""Measure the latency of API questions to a running Headwater, sent sequentially over one connection."""
 
 import http.client
 import shutil
@@ -19,19 +19,22 @@ _PAST = "2030-01-01T00:00:00Z"
 
 
 def answers(folder: Path) -> list[Figure]:
-    """Let `headwater up` build its index, then ask for the impact of 500 columns; each reaches 1,000 and more."""
+    """Let `headwater up` build its index, then measure impact questions for 500 columns.
+
+    Only questions that reach the limit of 1,000 columns count.
+    """
     shutil.rmtree(folder / "index", ignore_errors=True)
     with headwater(tick="1s", folder=folder) as server:
         client = Client(server.url)
         client.wait_for_index()
         columns = iter(early_columns())
-        client.impact(*next(columns))  # reads the index
+        client.impact(*next(columns))  # the first question loads the index
         waits: list[float] = []
         asked, before = 0, server.process.cpu_times()
         while len(waits) < REQUESTS:
             wait, found = client.impact(*next(columns))
             asked += 1
-            if found == LIMIT:  # few reach fewer
+            if found == LIMIT:  # ignore the few columns that reach fewer
                 waits.append(wait)
         after = server.process.cpu_times()
         cpu_ms = (after.user + after.system - before.user - before.system) * 1000 / asked
@@ -42,18 +45,18 @@ def answers(folder: Path) -> list[Figure]:
         assert server.index
         return [
             *_percentiles(waits, floor),
-            Figure("  CPU of an answer", cpu_ms, "ms"),
+            Figure("  CPU per question", cpu_ms, "ms"),
             *lineage,
-            Figure("process serve with that graph: memory", memory, "MB", 1024),
-            Figure("  at its highest, with a moment of the past", memory_mb(server.process, "VmHWM"), "MB"),
-            Figure("process index: memory at its highest", memory_mb(server.index, "VmHWM"), "MB", 1024),
-            Figure("impact asOf: the first answer about a moment", past[0] / 1000, "s"),
-            Figure("  the second", past[1], "ms"),
+            Figure("process serve with this graph: memory", memory, "MB", 1024),
+            Figure("  peak, with a point-in-time question", memory_mb(server.process, "VmHWM"), "MB"),
+            Figure("process index: peak memory", memory_mb(server.index, "VmHWM"), "MB", 1024),
+            Figure("impact asOf: first question about a point in time", past[0] / 1000, "s"),
+            Figure("  second question", past[1], "ms"),
         ]
 
 
 def _lineage(client: "Client") -> Iterator[Figure]:
-    """Ask what Marquez's page asks of the tables of those columns."""
+    """Measure the two Marquez lineage requests for the tables of these columns."""
     for path, depth, goal in (("lineage", 2, 50), ("column-lineage", 5, 100)):
         tables = [f"dataset:{NAMESPACE}:{table}" for table, _ in early_columns()[: REQUESTS // 5]]
         waits = [client.get(f"/api/v1/{path}", nodeId=table, depth=str(depth))[0] for table in tables]
@@ -70,14 +73,14 @@ def _percentiles(waits: list[float], floor: list[float]) -> list[Figure]:
 
 
 class Client:
-    """Asks on one connection that stays open; waits are in milliseconds."""
+    """An HTTP client with one persistent connection. All latencies are in milliseconds."""
 
     def __init__(self, url: str):
         where = urlsplit(url)
         self._connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=300)
 
     def get(self, path: str, **parameters: str) -> tuple[float, int, bytes]:
-        """Return the wait until the last byte of the answer, its status and its body."""
+        """Return the time until the last byte of the response, its status and its body."""
         target = f"{path}?{urlencode(parameters)}" if parameters else path
         began = time.perf_counter()
         self._connection.request("GET", target)
@@ -86,14 +89,14 @@ class Client:
         return (time.perf_counter() - began) * 1000, answer.status, body
 
     def impact(self, dataset: str, column: str, **as_of: str) -> tuple[float, int]:
-        """Return the wait and how many columns came; raises SystemExit without an answer."""
+        """Return the latency and the number of columns; raises SystemExit if the status is not 200."""
         asked = {"namespace": NAMESPACE, "dataset": dataset, "column": column, "limit": str(LIMIT), **as_of}
         wait, status, body = self.get("/api/headwater/v1/impact", **asked)
         if status != 200:
-            raise SystemExit(f"impact of {asked} answered {status}: {body[:300]!r}.")
+            raise SystemExit(f"The impact question {asked} failed with status {status}: {body[:300]!r}.")
         return wait, len(msgspec.json.decode(body)["columns"])
 
     def wait_for_index(self) -> None:
-        """Wait until the index has caught up for the first time."""
+        """Wait until the index is ready (until then, the API responds with 503)."""
         while self.get("/api/headwater/v1/coverage", limit="1")[1] == 503:
             time.sleep(0.5)

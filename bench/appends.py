@@ -1,4 +1,4 @@
-"""Events of jobs that append for a year, each with 12 different lineages: one for each month."""
+"""Generate a year of events of jobs that append to tables. The lineage of each job changes every month."""
 
 import json
 import random
@@ -15,32 +15,32 @@ NAMESPACE = "abfss://appends@account"
 _COLUMNS = 20
 _READS = 3
 _CHANGES = 4
-"""Columns of a table that a job computes by another expression in each month."""
+"""The number of columns per table whose expression changes every month."""
 
 _MOVES = 10
-"""Every tenth job makes one column of another source in each month. With more, answers about a year are much longer."""
+"""Every tenth job has one column whose source changes every month. More such jobs make answers much longer."""
 
 _TAGGED = 5
-"""One column of every fifth table of the first layer holds personal data."""
+"""One column of every fifth table in the first layer contains personal data."""
 
 _PRODUCER = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
 _BEGIN = datetime(2025, 12, 15, tzinfo=UTC)
 
 
 def append_events(jobs: int = JOBS) -> Iterator[bytes]:
-    """Yield one COMPLETE event for each job and month, in the order of time."""
+    """Yield one COMPLETE event for each job and month, in chronological order."""
     for month in range(MONTHS):
         for job in range(jobs):
             yield json.dumps(_event(job, month, jobs // LAYERS, jobs), separators=(",", ":")).encode()
 
 
 def table_name(table: int, in_layer: int) -> str:
-    """Return the name of a table; job j writes table `in_layer + j`, and the first layer is only read."""
+    """Return the name of a table; job j writes table `in_layer + j`. No job writes the tables of the first layer."""
     return f"warehouse/layer_{table // in_layer:02d}/table_{table:05d}"
 
 
 def columns_of_layer(layer: int, jobs: int = JOBS) -> list[tuple[str, str]]:
-    """Return the columns (table, column) of a layer in a random order that is always the same."""
+    """Return the columns (table, column) of a layer in a reproducible random order."""
     in_layer = jobs // LAYERS
     tables = range(layer * in_layer, (layer + 1) * in_layer)
     found = [(table_name(table, in_layer), column) for table in tables for column in _columns()]
@@ -88,16 +88,16 @@ def _read_by(job: int, in_layer: int) -> list[int]:
 
 
 def _lineage(job: int, month: int, read: list[int], in_layer: int) -> dict[str, Any]:
-    """Make each column of two columns that the job reads."""
+    """Derive each output column from two columns that the job reads."""
     draw = random.Random(job)
     sources = [(table_name(table, in_layer), column) for table in read for column in _columns()]
-    made_of = {column: draw.sample(sources, 2) for column in _columns()}
+    column_sources = {column: draw.sample(sources, 2) for column in _columns()}
     if job % _MOVES == 0:
-        made_of[_columns()[-1]] = random.Random(job * MONTHS + month).sample(sources, 2)
+        column_sources[_columns()[-1]] = random.Random(job * MONTHS + month).sample(sources, 2)
     changed = random.Random(month).sample(_columns(), _CHANGES)
     fields = {
         column: {"inputFields": [_input(*source, changed=column in changed) for source in each]}
-        for column, each in made_of.items()
+        for column, each in column_sources.items()
     }
     return _facet("ColumnLineageDatasetFacet", fields=fields)
 

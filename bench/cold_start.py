@@ -1,7 +1,8 @@
-"""A machine that starts without an index, on a lake of 800,000 column edges: when it answers, in a folder, on Azure.
+"""Measure how fast a machine without an index answers its first question, on a lake of 800,000 column edges.
 
-Snapshots are made as an instance makes them; then a process with an empty disk is started on the lake, and asked over
-ASGI, as the Function App asks, until it answers. Azure is Azurite on this machine, behind the tests' proxy.
+The benchmark makes index snapshots like a running instance. It then starts a process with an empty disk on the lake and
+sends questions over ASGI, as the Function App does, until one succeeds. It measures a local folder, and Azure Blob
+Storage emulated by Azurite on this machine behind the tests' proxy.
 """
 
 import argparse
@@ -38,8 +39,8 @@ from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import maintain_index
 from headwater.operations.runtime.api import ApiResources
 from headwater.operations.settings import load_settings
-told, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-settings = load_settings(told, folder=Path(told["data"]), environment={})[0]
+values, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+settings = load_settings(values, folder=Path(values["data"]), environment={})[0]
 folder = prepare_folder(settings)
 side, stop = ApiResources(settings, folder, lambda: lambda: ()), threading.Event()
 keeping = threading.Thread(target=maintain_index, args=(settings, folder, stop))
@@ -59,7 +60,7 @@ keeping.join()
 
 
 def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
-    """Measure with a local folder, then with the same lake in Azurite; jobs: of 400 edges each."""
+    """Measure with a local folder, then with the same lake in Azurite. Each of the jobs has 400 column edges."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         place = Path(name)
         first = _settings(data=place / "first", lake=place / "first" / "lake")
@@ -70,9 +71,9 @@ def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
         return figures + _on_azurite(rounds, place)
 
 
-def _settings(**told: Any) -> Settings:
-    told = {name: value if isinstance(value, dict) else str(value) for name, value in told.items()}
-    return load_settings(told, folder=Path(told["data"]), environment={})[0]
+def _settings(**values: Any) -> Settings:
+    values = {name: value if isinstance(value, dict) else str(value) for name, value in values.items()}
+    return load_settings(values, folder=Path(values["data"]), environment={})[0]
 
 
 def _making(settings: Settings, folder: Path) -> list[Figure]:
@@ -87,16 +88,16 @@ def _making(settings: Settings, folder: Path) -> list[Figure]:
     spent, cpu = time.perf_counter() - wall, time.process_time() - cpu
     pieces = [each.stat().st_size for each in Path(settings.lake or "").glob("index/*/*/*.lz4")]
     return [
-        Figure("index from nothing, CPU", built, "s"),
-        Figure("the index's file", path.stat().st_size / 1e6, "MB"),
-        Figure("  as a snapshot", sum(pieces) / 1e6, "MB"),
-        Figure("a snapshot made", spent, "s"),
+        Figure("index built from scratch, CPU", built, "s"),
+        Figure("index file", path.stat().st_size / 1e6, "MB"),
+        Figure("  snapshot", sum(pieces) / 1e6, "MB"),
+        Figure("making a snapshot", spent, "s"),
         Figure("  CPU", cpu, "s"),
     ]
 
 
 def _starts(where: str, rounds: int, place: Path, lake: Settings) -> list[Figure]:
-    """Start processes that have nothing; the floor fetches the same files, reads the graph and does no more."""
+    """Start processes with an empty disk. The floor is the time to fetch the same files and load the graph."""
     spent = [_start(place / f"{where} {number}", lake) for number in range(rounds)]
     floor = middle([_floor(place / f"{where} 0", lake) for _ in range(rounds)])
     wall = middle([each[0] for each in spent])
@@ -108,18 +109,18 @@ def _starts(where: str, rounds: int, place: Path, lake: Settings) -> list[Figure
 
 def _start(data: Path, lake: Settings) -> tuple[float, float]:
     options = {name: value.get_secret_value() for name, value in lake.lake_options.items()}
-    told = {"data": str(data), "lake": lake.lake, "lake_options": options}
+    values = {"data": str(data), "lake": lake.lake, "lake_options": options}
     asked = {"namespace": NAMESPACE, "dataset": wide.name(wide.IN_LAYER, wide.IN_LAYER), "limit": LIMIT}
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", _INSTANCE, json.dumps(told), json.dumps(asked)],
+        [sys.executable, "-X", "faulthandler", "-c", _INSTANCE, json.dumps(values), json.dumps(asked)],
         stdout=subprocess.PIPE,
         check=True,
     )
-    wall, said = time.perf_counter() - began, json.loads(done.stdout)
-    assert said["found"], "it answers nothing"
-    assert list((data / "index").glob("*.begun")), "it did not look for a snapshot"
-    return wall, said["cpu"]
+    wall, output = time.perf_counter() - began, json.loads(done.stdout)
+    assert output["found"], "the process returned no columns"
+    assert list((data / "index").glob("*.begun")), "the process did not look for a snapshot"
+    return wall, output["cpu"]
 
 
 def _floor(data: Path, lake: Settings) -> float:
@@ -136,8 +137,8 @@ def _on_azurite(rounds: int, place: Path) -> list[Figure]:
     from tests.support.servers.azurite import KEY, PATIENT, Storage
 
     with Storage() as storage:
-        told = storage.lake(account_key=KEY, **PATIENT)
-        lake = _settings(data=place / "cloud", **told)
+        values = storage.lake(account_key=KEY, **PATIENT)
+        lake = _settings(data=place / "cloud", **values)
         root = place / "first" / "lake"
         store = ObjectStore(*lake_root_and_options(lake))
         for path in sorted(each for each in root.rglob("*") if each.is_file()):
@@ -146,10 +147,10 @@ def _on_azurite(rounds: int, place: Path) -> list[Figure]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="of 400 edges each")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="number of jobs, each with 400 column edges")
     arguments = parser.parse_args()
     show("Cold start", run(QUICK_ROUNDS if arguments.quick else ROUNDS, arguments.jobs))
 

@@ -1,6 +1,7 @@
-"""The dashboard in headless Chromium: paint, first answer, graphs, long tasks, memory while messages come.
+"""Measure the web interface in headless Chromium: paint, first answer, graphs, long tasks, memory with live messages.
 
-`python -m bench.dashboard [--quick] [--only WORDS]`; medians of rounds, each in a window without a cache.
+`python -m bench.dashboard [--quick] [--only WORDS]`. Each figure is the median of several rounds. Each round uses a new
+window without a cache.
 """
 
 import argparse
@@ -27,9 +28,9 @@ LONGEST_TASK_MS = 50
 
 
 def run(rounds: int, only: str = "") -> list[Figure]:
-    """Run the measurements of `web/bench/measure.ts`; each figure is printed next to its goal, if it has one.
+    """Run the measurements in `web/bench/measure.ts` and return their figures.
 
-    only: those with these words in their name.
+    only: run only the measurements whose name contains this text.
     """
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         out = Path(name) / "figures.json"
@@ -44,54 +45,54 @@ def run(rounds: int, only: str = "") -> list[Figure]:
     for key, name in TASKS.items():
         if key in found:
             figures.append(Figure(f"{name}: longest task", found[key], "ms", LONGEST_TASK_MS))
-            figures.append(Figure("  of the processor", found[f"{key}Cpu"], "ms", LONGEST_TASK_MS))
+            figures.append(Figure("  CPU", found[f"{key}Cpu"], "ms", LONGEST_TASK_MS))
     if "heapAfter" in found:
-        for of, said in (("heap", "memory"), ("data", "  without compiled code")):
+        for of, label in (("heap", "memory"), ("data", "  without compiled code")):
             goal = found[f"{of}First"] * 1.1
-            figures.append(Figure(f"{said}, after 20,000 live messages", found[f"{of}First"], "MB"))
-            figures.append(Figure(f"{said}, after 300,000", found[f"{of}Warm"], "MB"))
-            figures.append(Figure(f"{said}, after 1,000,000", found[f"{of}After"], "MB", goal))
+            figures.append(Figure(f"{label}, after 20,000 live messages", found[f"{of}First"], "MB"))
+            figures.append(Figure(f"{label}, after 300,000", found[f"{of}Warm"], "MB"))
+            figures.append(Figure(f"{label}, after 1,000,000", found[f"{of}After"], "MB", goal))
     return figures
 
 
 def _first(found: dict[str, float]) -> list[Figure]:
-    """Return what a first visit sees; floor: a line of text without a script, from the same server."""
+    """Return the figures of a first visit. The floor is a page with one line of text and no script."""
     if "paint" not in found:
         return []
     floor = found.get("floor", 0) / 1000 or None
     return [
         Figure("first contentful paint: the skeleton, before the script", found["paint"] / 1000, "s", 0.6, floor=floor),
         Figure("  first answer shown", found["answer"] / 1000, "s", floor=floor),
-        Figure("  longest task, of the processor", found["firstTaskCpu"], "ms"),
-        Figure("  all of the page, of the processor", found["firstCpu"], "s"),
-        Figure("script before the graph view, gzip", found["script"], "KB", 350),
+        Figure("  longest task, CPU", found["firstTaskCpu"], "ms"),
+        Figure("  whole page, CPU", found["firstCpu"], "s"),
+        Figure("script without the graph view, gzip", found["script"], "KB", 350),
     ]
 
 
 def _graph(key: str, found: dict[str, float]) -> list[Figure]:
-    """Return one graph's figures; floor: a graph of two tables, which any graph takes."""
+    """Return the figures of one graph. The floor is a graph of two tables."""
     name, goal = GRAPHS[key]
 
-    def figure(said: str, of: str, unit: str, goal: float | None = None) -> Figure:
-        scale = 1000 if unit == "s" and of != "Cpu" else 1  # the page counts ms, the browser's processes seconds
+    def figure(label: str, of: str, unit: str, goal: float | None = None) -> Figure:
+        scale = 1000 if unit == "s" and of != "Cpu" else 1  # the page reports ms, browser processes s
         floor = found.get(f"two{of}")
-        return Figure(said, found[f"{key}{of}"] / scale, unit, goal, floor=floor and floor / scale)
+        return Figure(label, found[f"{key}{of}"] / scale, unit, goal, floor=floor and floor / scale)
 
     return [
         figure(f"{name}: opened to drawn", "Whole", "s", goal),
         figure("  answer to drawn", "", "s"),
-        figure("  all of the page, of the processor", "Cpu", "s"),
+        figure("  whole page, CPU", "Cpu", "s"),
         figure("  longest task, answer to drawn", "Task", "ms", LONGEST_TASK_MS),
-        figure("    of the processor", "TaskCpu", "ms", LONGEST_TASK_MS),
-        figure("  longest task since it was opened, of the processor", "OpenTaskCpu", "ms"),
+        figure("    CPU", "TaskCpu", "ms", LONGEST_TASK_MS),
+        figure("  longest task since opening, CPU", "OpenTaskCpu", "ms"),
     ]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="fewer rounds")
-    arguments.add_argument("--only", default="", help="measurements with these words in their name")
+    arguments.add_argument("--only", default="", help="run only measurements whose name contains these words")
     chosen = arguments.parse_args()
     show("Dashboard", run(QUICK_ROUNDS if chosen.quick else ROUNDS, chosen.only))
 

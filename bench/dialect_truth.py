@@ -1,8 +1,9 @@
-"""Statements of dialects without recordings, with column edges that were determined by hand.
+"""Load SQL statements with column edges that a person determined, for dialects without recorded events.
 
-`tests/fixtures/sql/dialects/DIALECT.sql`: what the datasets are, then statements, each behind a comment that names it
-(`-- = …`), what it writes, and what each of its columns is made of: `?` an indirect edge, `#` a masked one, `*` what
-concerns all rows. The edges were written before a statement was read.
+Each file `tests/fixtures/sql/dialects/DIALECT.sql` starts with the datasets and continues with statements. The comment
+before a statement contains its name (`-- = …`), the tables that it writes, and the source columns of each output
+column. `?` marks an indirect edge, `#` a masked edge, and `*` an edge that affects all rows. The edges were written
+before the statements were first parsed.
 """
 
 import re
@@ -15,14 +16,14 @@ from tests.support.paths import FIXTURES
 TRUTH = FIXTURES / "sql" / "dialects"
 
 Edge = tuple[str, str, str, str]
-"""Source dataset, source column, `DATASET.COLUMN` that it leads to or `*`, and direct, masked or indirect."""
+"""Source dataset, source column, target (`DATASET.COLUMN`, or `*` for all rows), and direct, masked or indirect."""
 
 _KINDS = {"": "direct", "#": "masked", "?": "indirect"}
 _TABLE = re.compile(r"""(?:["`\[](?P<quoted>[^"`\]]+)["`\]]|(?P<plain>\w+))\((?P<columns>[^)]*)\)""")
 
 
 class TrueStatement(NamedTuple):
-    """A statement as an event without column lineage, and its edges."""
+    """A statement, as an event without column lineage, and its true edges."""
 
     dialect: str
     name: str
@@ -31,7 +32,7 @@ class TrueStatement(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Where the datasets of a file are, and their columns by the name of the dataset."""
+    """The datasets of a file: their namespace, their name prefix, and their columns by dataset name."""
 
     namespace: str
     prefix: str
@@ -41,12 +42,12 @@ class _Tables(NamedTuple):
         return f"{self.prefix}.{name}"
 
     def known(self, name: str) -> str:
-        """Return the name by which the rules know a dataset."""
+        """Return the canonical name of a dataset."""
         return default_rules().canonical(self.namespace, self.dataset(name)).name
 
 
 def true_statements() -> Iterator[TrueStatement]:
-    """Yield the statements of every dialect."""
+    """Yield the statements of all dialects."""
     for path in sorted(TRUTH.glob("*.sql")):
         head, *rest = path.read_text().split("\n-- = ")
         said = dict(re.findall(r"^-- (namespace|prefix) (.*)$", head, re.MULTILINE))
@@ -99,7 +100,7 @@ def _edges(said: Sequence[str], tables: _Tables, writes: Sequence[str]) -> Itera
         output, column = columns.get(target, (writes[0], target))
         wanted = "*" if column == "*" else f"{tables.known(output)}.{column.casefold()}"
         if not re.fullmatch(rf"(({one})[?#]?( |$))+", sources):
-            raise ValueError(f"{line!r} names what is no column of any dataset.")
+            raise ValueError(f"{line!r} contains a source that is not a column of any dataset.")
         for source, mark in re.findall(rf"({one})([?#]?)", sources):
             table, named = columns[source]
             yield tables.known(table), named.casefold(), wanted, _KINDS[mark]

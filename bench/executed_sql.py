@@ -1,10 +1,11 @@
-"""Compare inferred lineage with what statements do: DuckDB runs random statements on tables with one column changed.
+"""Compare inferred lineage with the behavior of statements: DuckDB runs random statements on changing input columns.
 
-`python -m bench.executed_sql --statements 20000 --seed 1`: each statement runs on random rows. Then one input column at
-a time gets other values, which shows the output columns that it changes, and is dropped, which shows whether the
-statement needs it. Every column that matters must be used, or unknown because its table is opaque or the SQL is not
-read. Goal: no column that matters is unused. Printed: by form how many statements had it, how many were not read, and
-how many edges were found in the others.
+`python -m bench.executed_sql --statements 20000 --seed 1` runs each statement on random rows. It then changes the
+values of one input column at a time, to see whether the result changes, and drops the column, to see whether the
+statement needs it. For every column that affects the result, inference must report the column as used, or report that
+it could not analyze the column's table or the SQL. The goal is that no such column is reported as unused. For each SQL
+form, the output shows how many statements had it, how many inference could not read, and how many edges it found in
+the others.
 """
 
 import argparse
@@ -38,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class Missed(NamedTuple):
-    """A column that matters and that inference calls unused; column: `table.column`."""
+    """A column that affects the result although inference reports it as unused; `column` is `table.column`."""
 
     statement: Statement
     dialect: str
@@ -48,7 +49,7 @@ class Missed(NamedTuple):
 
 
 class Executed:
-    """A DuckDB with the tables of the statements as views, in a schema for each column that is changed or is gone."""
+    """A DuckDB database with the test tables as views, in one schema for each changed or dropped column."""
 
     def __init__(self, random: Random) -> None:
         self._sql = duckdb.connect(config={"threads": 1})
@@ -67,7 +68,7 @@ class Executed:
                     self._schema(f"{table}_{name}_{number}", {(table, name): f"{name}{number} AS {name}"})
 
     def effects(self, statement: Statement) -> dict[str, str] | None:
-        """Return by `table.column` what it decides, for columns that matter; None if the statement does not run."""
+        """Return the effect of each column that affects the result, by `table.column`; None if the statement fails."""
         before = self._result("plain", statement)
         if before is None:
             return None
@@ -82,8 +83,8 @@ class Executed:
     def _effect(self, statement: Statement, column: str, before: Sequence[Row]) -> str:
         without = self._result(f"{column}_gone", statement)
         if without != before:
-            return "the statement fails without it" if without is None else "without it, the result is another"
-        if statement.forms.isdisjoint(WHOLE_ROWS):  # what it does not name, it cannot use
+            return "the statement fails without it" if without is None else "without it, the result is different"
+        if statement.forms.isdisjoint(WHOLE_ROWS):  # a statement without whole rows can only use columns that it names
             return ""
         for number in range(1, CHANGES + 1):
             if self._result(f"{column}_{number}", statement) not in (None, before):
@@ -101,7 +102,7 @@ class Executed:
             self._sql.execute(f"INSERT INTO {name}.{target} VALUES (1, 2), (2, 3), (3, 1), (4, 5), (5, 0)")
 
     def _result(self, schema: str, statement: Statement) -> list[Row] | None:
-        """Return the sorted rows of a query, or what a script returns and writes; None if it fails."""
+        """Return the sorted rows that a query returns or a script returns and writes; None if the statement fails."""
         self._sql.execute(f"SET schema = '{schema}'")
         if statement.target:
             self._sql.begin()
@@ -125,22 +126,22 @@ def _value(kind: str, random: Random) -> str:
 
 
 class Judged(NamedTuple):
-    """The result of inference for a statement: the number of edges, and the columns that matter and are unused."""
+    """The result of inference for a statement: the number of edges, and the used columns that it missed."""
 
     edges: int
     missed: list[Missed]
 
 
 def judged(statement: Statement, effects: dict[str, str], random: Random) -> Judged | None:
-    """Compare inference with what matters, in a random dialect; None if the statement is not read.
+    """Compare the columns that inference reports, in a random dialect, with those that affect the result.
 
-    Of some statements no event lists the columns of a table, or a list lacks some of them, or the names of the output
-    and of an input have the same end.
+    Returns None if inference cannot read the statement. For some statements, an input table has no column list or an
+    incomplete one, or the output has the same last name part as an input.
     """
     dialect = dialect_for(statement, random)
     try:
         text = written_as(statement, dialect, random)
-    except (SqlglotError, ValueError):  # the dialect has no such form
+    except (SqlglotError, ValueError):  # the dialect does not support the form
         return None
     target = statement.target
     output = f"db.{target}"
@@ -151,16 +152,16 @@ def judged(statement: Statement, effects: dict[str, str], random: Random) -> Jud
     tables = _listed(random)
     tables.append(RunTable((output,), tuple(statement.columns), is_input=False, is_output=True))
     try:
-        said = read_script(text, dialect, tables).get(len(tables) - 1)
+        lineage = read_script(text, dialect, tables).get(len(tables) - 1)
     except UnsupportedSql:
         return None
-    if not isinstance(said, OutputColumns) or (said.is_incomplete and not said.possible_sources):
+    if not isinstance(lineage, OutputColumns) or (lineage.is_incomplete and not lineage.possible_sources):
         return None
-    return Judged(said.copy_cost, list(_missed(statement, effects, dialect, text, said)))
+    return Judged(lineage.copy_cost, list(_missed(statement, effects, dialect, text, lineage)))
 
 
 def _listed(random: Random) -> list[RunTable]:
-    """Return the tables, some with none of their columns, or with a list that lacks some."""
+    """Return the input tables; one may have no column list, and one may have an incomplete list."""
     unlisted, part = random.choice([None, None, *TABLES]), random.choice([None, None, *TABLES])
     found = []
     for name, columns in TABLES.items():
@@ -172,16 +173,16 @@ def _listed(random: Random) -> list[RunTable]:
 
 
 def _missed(
-    statement: Statement, effects: dict[str, str], dialect: str, text: str, said: OutputColumns
+    statement: Statement, effects: dict[str, str], dialect: str, text: str, lineage: OutputColumns
 ) -> Iterator[Missed]:
     names = list(TABLES)
     used = {
         f"{names[place]}.{column.partition('.')[0]}"
-        for made in (*said.columns.values(), said.row_origins)
+        for made in (*lineage.columns.values(), lineage.row_origins)
         for place, column in made
         if place < len(names)
     }
-    opaque = {names[place] for place in said.possible_sources if place < len(names)}
+    opaque = {names[place] for place in lineage.possible_sources if place < len(names)}
     for column, effect in effects.items():
         if column not in used and column.partition(".")[0] not in opaque:
             yield Missed(statement, dialect, text, column, effect)
@@ -193,7 +194,7 @@ def _fields(columns: dict[str, str]) -> tuple[str, ...]:
 
 
 class Campaign:
-    """Random statements; ran, unread, edges: by form how many statements ran, were not read, and what was found."""
+    """A series of random statements. `ran`, `unread` and `edges` are counts of statements and edges by form."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -202,7 +203,7 @@ class Campaign:
         self.edges: Counter[str] = Counter()
 
     def run(self, statements: int) -> Iterator[Missed]:
-        """Yield what is missed in a number of statements."""
+        """Run this many statements and yield the columns that inference missed."""
         executed = Executed(self._random)
         done = 0
         while done < statements:
@@ -221,7 +222,7 @@ class Campaign:
 
 
 def main() -> int:
-    """Run and print; returns 1 if a column that matters is unused."""
+    """Run the campaign and print its results; returns 1 if inference missed a column."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--statements", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)

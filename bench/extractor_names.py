@@ -1,7 +1,7 @@
-"""Compare the names of OpenLineage's own extractors with canonical names, for several hundred addresses.
+"""Compare the dataset names of OpenLineage's extractors with Headwater's canonical names, for hundreds of addresses.
 
-`python -m bench.extractor_names` runs the extractors and prints what they do differently; with `--record` it also
-writes their names to `tests/fixtures/names/addresses.tsv`, against which a short test runs.
+`python -m bench.extractor_names` runs the extractors and prints the differences. With `--record`, it also writes the
+extracted names to `tests/fixtures/names/addresses.tsv`, which a fast test uses.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from tests.support.name_addresses import EXTRACTED, FILE, Address, addresses, li
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(__file__).with_name("ExtractorNames.java")
 _DERBY = "/derby"
-"""Where the extractor looks for Derby's files, whatever the working directory is."""
+"""A fixed Derby folder, so that the extracted names do not depend on the working directory."""
 
 
 def main() -> None:
-    """Compare; exit with 1 if the extractors' names are not those recorded, or a difference has no reason."""
+    """Compare the names; exit with 1 if an extracted name differs from the fixture or a difference has no reason."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--record", action="store_true", help="write what the extractors return to the fixture")
+    arguments.add_argument("--record", action="store_true", help="write the extracted names to the fixture")
     record = arguments.parse_args().record
     asked = [each for each in addresses() if each.kind in EXTRACTED]
     found = extracted_names(asked)
@@ -37,15 +37,15 @@ def main() -> None:
     changed = [each for each, name in zip(asked, found, strict=True) if each.extracted != name]
     for each, name in differing:
         print(f"{each.reason or 'NO REASON':24} {each.address} {each.table}\n{'':24} {name.namespace} {name.name}")
-    print(f"openlineage-spark {version()}: {len(asked)} addresses, {len(differing)} name another table than meant")
+    print(f"openlineage-spark {version()}: {len(asked)} addresses, {len(differing)} names of a different table")
     print(", ".join(f"{reason}: {count}" for reason, count in Counter(each.reason for each, _ in differing).items()))
-    print(f"Headwater: {cpu_us():.1f} us of CPU a name that is not remembered")
+    print(f"Headwater: {cpu_us():.1f} us of CPU per name that is not cached")
     if not record and (changed or any(not each.reason for each, _ in differing)):
-        sys.exit(f"{len(changed)} names are not those recorded; run with --record and look at the difference")
+        sys.exit(f"{len(changed)} names differ from the fixture. Run with --record and check the difference.")
 
 
 def extracted_names(asked: Sequence[Address]) -> list[Name]:
-    """Return the names that OpenLineage's extractors give to addresses."""
+    """Return the names that OpenLineage's extractors give to the addresses."""
     jars = [ROOT / ".cache/jars" / f"openlineage-{version()}" / "*", Path(pyspark.__file__).parent / "jars" / "*"]
     rows = "".join(f"{each.kind}\t{each.address}\t{each.table}\n" for each in asked)
     command = ["java", f"-Dderby.system.home={_DERBY}", "-cp", ":".join(map(str, jars)), str(SOURCE)]
@@ -54,12 +54,12 @@ def extracted_names(asked: Sequence[Address]) -> list[Name]:
 
 
 def differs(address: Address, name: Name) -> bool:
-    """Tell whether an extracted name leads to another canonical name than the table's."""
+    """Return whether the extracted name has a different canonical name than the table."""
     return default_rules().canonical(*name.parts) != address.means
 
 
 def cpu_us(rounds: int = 7) -> float:
-    """Return the CPU time of one name of the list in microseconds, the minimum of several rounds without caches."""
+    """Return the CPU time per name in microseconds: the minimum of several rounds without caches."""
     rules, names = default_rules(), [(each.address, each.table) for each in addresses()]
     found = []
     for _ in range(rounds):

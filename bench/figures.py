@@ -15,7 +15,7 @@ QUICK_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured; `goal` and `floor` are in the same unit, `cpu_us` is CPU time per event in microseconds."""
+    """A measured value. `goal` and `floor` have the unit of `value`; `cpu_us` is CPU time per event in microseconds."""
 
     name: str
     value: float
@@ -28,7 +28,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Say whether the goal is met."""
+        """Return "met" or "MISSED", or an empty string if the figure has no goal."""
         if self.goal is None:
             return ""
         met = self.value <= self.goal if self.sense == "<=" else self.value >= self.goal
@@ -36,18 +36,18 @@ class Figure:
 
 
 def middle(values: Sequence[float]) -> float:
-    """Return the median: other work on the machine spoils single rounds."""
+    """Return the median, which ignores single rounds that other work on the machine disturbs."""
     return float(median(values))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which `share` of the values lie."""
+    """Return the value that `share` of the values are below."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def show(title: str, figures: Sequence[Figure]) -> None:
-    """Print the table."""
+    """Print the figures as a table."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("figure", overflow="fold")
     for name in ("value", "unit", "goal", "", "floor", "ratio", "CPU us/event"):

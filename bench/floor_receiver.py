@@ -1,4 +1,7 @@
-"""The receiver's floor: asyncio, httptools and the same SQLite log; no checks, no routes, no metrics."""
+"""A minimal receiver with asyncio, httptools and the same SQLite log: the performance floor of the receiver.
+
+It has no validation, no routes and no metrics.
+"""
 
 import asyncio
 import signal
@@ -16,7 +19,7 @@ _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:
 
 
 class _Connection(asyncio.Protocol):
-    """Keeps the body of each request, then answers 200 whatever it was."""
+    """Appends the body of each request to the log and responds with 200."""
 
     def __init__(self, log: SqliteLog):
         self._log = log
@@ -25,7 +28,7 @@ class _Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's class does not inherit from it
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)

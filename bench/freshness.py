@@ -1,4 +1,4 @@
-"""How long after its POST a question sees an event, with default settings, and what that costs in commits."""
+"""Measure how soon after its POST a question sees an event, with default settings, and count the commits."""
 
 import argparse
 import asyncio
@@ -33,7 +33,7 @@ QUIET_S = 1.2
 KILOBYTES = 8
 JOBS = 300
 COMMITS_BEFORE = 3_634
-"""Of `events` an hour under that load, when the parser looked by the clock."""
+"""Commits of `events` an hour under the same load when the parser committed at fixed intervals."""
 
 _RUN_ID = b'"runId":"'
 
@@ -53,14 +53,14 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
 
 
 class Goals(NamedTuple):
-    """Milliseconds from POST to answer."""
+    """Limits for the time from POST to the answer, in milliseconds."""
 
     p50_ms: float
     p99_ms: float
 
 
 def _floor_ms(client: httpx.Client) -> float:
-    """Measure one commit of each kind, one look at bronze and one answer, without any work in between (ms)."""
+    """Return the time (ms) of one commit of each kind, one read of bronze and one response, without other work."""
     with TemporaryDirectory() as name, closing(SqliteLog(Path(name) / "log")) as log:
         rows = pa.table({"body": ["x" * 1024 * KILOBYTES]})
         index = sqlite3.connect(Path(name) / "index", isolation_level=None)
@@ -80,14 +80,14 @@ def _floor_ms(client: httpx.Client) -> float:
 
 
 def _begin(client: httpx.Client) -> None:
-    """Let the contents of every job be known."""
+    """Send two runs of every job, so that the parser already knows the contents of their facets."""
     client.post("/api/v1/lineage/batch", content=b"[" + b",".join(generate(2 * JOBS, KILOBYTES)) + b"]")
     while _behind_s(client):
         time.sleep(10 * POLL_S)
 
 
 def known_events() -> Iterator[bytes]:
-    """Yield events of recurring jobs, one for each run."""
+    """Yield events of recurring jobs, each with a new run ID."""
     for number, body in enumerate(generate(1 << 40, KILOBYTES, jobs=JOBS), 1):
         at = body.index(_RUN_ID) + len(_RUN_ID)
         yield b"%b%08x%b" % (body[:at], 0xF0000000 + number, body[at + 8 :])
@@ -101,7 +101,7 @@ def _new_events() -> Iterator[bytes]:
 def _under_load(
     server: Server, client: httpx.Client, probes: int, known: Iterator[bytes], floor_ms: float
 ) -> list[Figure]:
-    """Ask questions under load. The floors of the waits are those of commits one tick apart."""
+    """Measure questions under load. The wait floors assume commits that are one tick apart."""
     with TemporaryDirectory() as name:
         file = write_events(Path(name) / "events.ndjson", 1000, KILOBYTES, jobs=JOBS)
         with incoming(server.url, file, BACKGROUND, start=1):
@@ -112,7 +112,7 @@ def _under_load(
     floors = Goals(500 * tick_s + floor_ms, 990 * tick_s + floor_ms)
     found = _figures(f"{BACKGROUND} events/s", waits, Goals(400.0, 1000.0), floors)
     rate = _commits_an_hour(_events(server), before)
-    return [*found, Figure(f"{BACKGROUND} events/s: commits of events an hour", rate, "1/h", COMMITS_BEFORE)]
+    return [*found, Figure(f"{BACKGROUND} events/s: commits of events per hour", rate, "1/h", COMMITS_BEFORE)]
 
 
 def _events(server: Server) -> DeltaTable:
@@ -120,7 +120,7 @@ def _events(server: Server) -> DeltaTable:
 
 
 def _commits_an_hour(events: DeltaTable, after: int) -> float:
-    """Return how often rows were appended since a version."""
+    """Return the number of appends per hour after a table version."""
     times = [
         entry["timestamp"] for entry in events.history() if entry["version"] > after and entry["operation"] == "WRITE"
     ]
@@ -145,7 +145,7 @@ def _probe(client: httpx.Client, probes: int, bodies: Iterator[bytes], apart_s: 
 
 
 def _answered_ms(client: httpx.Client, body: bytes) -> float:
-    """Post an event; returns the time from before that until a question about its run is answered (ms)."""
+    """Post an event and return the time (ms) until a question about its run succeeds."""
     at = body.index(b'runId": "' if b'runId": "' in body else _RUN_ID)
     run_id = body[body.index(b"-", at) - 8 :][:36].decode()
     began = time.perf_counter()
@@ -154,11 +154,11 @@ def _answered_ms(client: httpx.Client, body: bytes) -> float:
         if client.get(f"/api/headwater/v1/runs/{run_id}/lineage").status_code == 200:
             return (time.perf_counter() - began) * 1000
         time.sleep(POLL_S)
-    raise SystemExit(f"Nothing is known of run {run_id} 30 s after its event was posted.")
+    raise SystemExit(f"Run {run_id} is still unknown 30 s after its event was posted.")
 
 
 def _questions(client: httpx.Client) -> list[Figure]:
-    """Post a batch, wait until freshness is 0, then ask about the dataset of each event."""
+    """Post a batch, wait until freshness is 0, then ask for the lineage of each event's output."""
     body = json.dumps([_event(number) for number in range(BATCH)]).encode()
     client.post("/api/v1/lineage/batch", content=body, timeout=120).raise_for_status()
     began = time.perf_counter()
@@ -172,9 +172,9 @@ def _questions(client: httpx.Client) -> list[Figure]:
     looks_ms = [_timed_ms(client) for _ in range(LOOKS)]
     failed = sum(answer.status_code != 200 for answer in answers)
     return [
-        Figure(f"{BATCH:,} events in a batch, a question about each at freshness 0: failed", failed, "", 0),
+        Figure(f"{BATCH:,} events in a batch: failed questions at freshness 0", failed, "", 0),
         Figure(f"{BATCH:,} events in a batch: acknowledgement to freshness 0", took_s, "s"),
-        Figure(f"freshness itself, caught up, median of {LOOKS}", middle(looks_ms), "ms"),
+        Figure(f"freshness request without pending events, median of {LOOKS}", middle(looks_ms), "ms"),
     ]
 
 
@@ -189,9 +189,9 @@ def _timed_ms(client: httpx.Client) -> float:
 
 
 def _event(number: int) -> dict[str, Any]:
-    """Return an event of a job that writes its own dataset."""
-    made_of = {"inputFields": [{"namespace": "s3://bench", "name": f"in/{number}", "field": "x"}]}
-    facets = {"schema": {"fields": [{"name": f"y{number}"}]}, "columnLineage": {"fields": {f"y{number}": made_of}}}
+    """Return an event of a new job that writes a new dataset."""
+    sources = {"inputFields": [{"namespace": "s3://bench", "name": f"in/{number}", "field": "x"}]}
+    facets = {"schema": {"fields": [{"name": f"y{number}"}]}, "columnLineage": {"fields": {f"y{number}": sources}}}
     return {
         "eventType": "COMPLETE",
         "eventTime": "2026-03-01T12:00:00Z",
@@ -204,7 +204,7 @@ def _event(number: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     show("Freshness: POST to answer", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))

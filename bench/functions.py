@@ -1,6 +1,6 @@
-"""What a cold start pays for importing a trigger, in fresh processes of the Function App's own Python 3.13.
+"""Measure what importing a trigger adds to a cold start, in new processes of the Function App's Python 3.13.
 
-The package is unpacked as the platform unpacks it: its own modules have no byte code, those of packages do.
+The package is unpacked as on the platform: its own modules have no bytecode, the installed packages have it.
 """
 
 import os
@@ -33,9 +33,9 @@ _AZURE = {
 
 
 def run(rounds: int = ROUNDS) -> list[Figure]:
-    """Import each app as its settings in Azure make it; the floor is `azure.functions`, which no app goes without.
+    """Import each app with its Azure settings. The floor is the import of `azure.functions`, which every app needs.
 
-    CPU tells what other work on the machine hides; it has the start of Python in it.
+    CPU time includes the start of Python; other work on the machine does not affect it.
     """
     with tempfile.TemporaryDirectory() as folder:
         package = _unpacked(Path(folder))
@@ -48,12 +48,12 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
         ):
             wall, cpu = _measured(package, _APP, triggers, rounds)
             figures.append(Figure(f"{name}: import", wall, "s", goal, floor=floor[0], ratio=wall / floor[0]))
-            figures.append(Figure(f"{name}: CPU of it", cpu, "s", floor=floor[1], ratio=cpu / floor[1]))
+            figures.append(Figure(f"{name}: CPU", cpu, "s", floor=floor[1], ratio=cpu / floor[1]))
         return figures
 
 
 def _measured(package: Path, statement: str, triggers: str, rounds: int) -> tuple[float, float]:
-    """Return the medians of wall and of CPU time."""
+    """Return the median wall time and the median CPU time."""
     found = [_seconds(package, statement, triggers) for _ in range(rounds)]
     return middle([wall for wall, _ in found]), middle([cpu for _, cpu in found])
 

@@ -1,7 +1,8 @@
-"""Inputs made by coverage-guided mutation (atheris) for all that takes bytes of strangers.
+"""Fuzz all functions that take untrusted bytes, with coverage-guided mutation (atheris).
 
-`python -m bench.fuzz envelope --seconds 600`, or without a name each of them in turn; an input that breaks a promise is
-written beside and its traceback printed, exit status 1. Corpus: the sample events, and files of rules of the tests.
+`python -m bench.fuzz envelope --seconds 600` runs one target; without a name, all targets run in turn. The corpus
+consists of the sample events and of rules files. If an input breaks a guarantee, atheris writes the input to the
+current folder, the traceback is printed, and the exit status is 1.
 """
 
 import argparse
@@ -17,7 +18,7 @@ _LONGEST = 16_384
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--seconds", type=int, default=60, help="seconds for each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -34,7 +35,7 @@ def main() -> int:
             done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
         status |= done.returncode != 0
         lines = done.stderr.strip().splitlines()
-        print(f"{name}: {'FAILED' if done.returncode else 'well'}; {lines[-1] if lines else ''}", flush=True)
+        print(f"{name}: {'FAILED' if done.returncode else 'passed'}; {lines[-1] if lines else ''}", flush=True)
         if done.returncode:
             print(*lines[-60:], sep="\n")
     return status

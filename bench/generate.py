@@ -1,4 +1,4 @@
-"""Run events as Spark's listener sends them, always the same ones: jobs in layers that read and write tables."""
+"""Generate reproducible run events like those of Spark's listener: jobs in layers that read and write tables."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 COLUMNS = {2: 0, 8: 8, 12: 20, 15: 25}
-"""Columns of each table that make an event of so many KB."""
+"""Event size in KB -> number of columns in each table."""
 
 _STORE = "abfss://lake@account"
 _PRODUCER = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
@@ -29,11 +29,11 @@ def generate(
     seed: int = 7,
     first: int = 0,
 ) -> Iterator[bytes]:
-    """Yield `count` events, START and COMPLETE in turn, of about 2, 8, 12 or 15 KB.
+    """Yield `count` events of about 2, 8, 12 or 15 KB, alternating START and COMPLETE.
 
-    jobs: how many recur, each with the same facets every time; new_lineage: no column lineage facet ever recurs; dated:
-    every fifth job writes a file whose name has the day in it, another one each time. first: the number of the first
-    event; the events are the same as without it, except for their statistics of rows and bytes.
+    jobs: the number of recurring jobs; each sends the same facets every time. new_lineage: never repeat a column
+    lineage facet. dated: every fifth job writes a new file with the date in its name each time. first: the number of
+    the first event; apart from row and byte statistics, the events do not depend on it.
     """
     warehouse = _Warehouse(jobs, COLUMNS[kilobytes], seed, dated=dated)
     for number in range(first, first + count):
@@ -42,7 +42,7 @@ def generate(
 
 
 class _Warehouse:
-    """Jobs, the tables they read and write, and their columns."""
+    """The jobs, the tables that they read and write, and the columns of these tables."""
 
     def __init__(self, jobs: int, columns: int, seed: int, *, dated: bool):
         self._random = random.Random(seed)
@@ -53,7 +53,7 @@ class _Warehouse:
         self._lineage = lru_cache(jobs)(self._lineage_of)
 
     def event(self, number: int, salt: int) -> dict[str, Any]:
-        """Build event `number`; two in a row share a run."""
+        """Build event `number`; two consecutive events belong to the same run."""
         run = number // 2
         job = run % self._jobs
         moment = (_EPOCH + timedelta(seconds=3 * number)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -106,7 +106,7 @@ class _Warehouse:
         return {"namespace": _STORE, "name": _table(table), "facets": facets}
 
     def _lineage_of(self, job: int, salt: int) -> dict[str, Any]:
-        """Draw where each column of a job's output comes from: one input, sometimes two."""
+        """Choose one or two random input columns for each output column of a job."""
         draw = random.Random(job * 100_003 + salt)
         fields = {}
         for name, _ in _columns(2 * job + 4, self._columns):
@@ -128,7 +128,7 @@ def _facet(name: str, /, **members: Any) -> dict[str, Any]:
 
 
 def _run_id(run: int) -> str:
-    """Return a run id that `load.py` makes another by changing its first eight digits."""
+    """Return a run ID; `load.py` derives further IDs by changing its first eight digits."""
     return str(UUID(int=run, version=4))
 
 

@@ -1,4 +1,4 @@
-"""How the index grows with the lineage in it: from 800,000 column edges to several times as many, each by itself."""
+"""Measure how index cost grows from 800,000 column edges to a multiple of that, each size in separate processes."""
 
 import math
 import subprocess
@@ -35,7 +35,7 @@ STEEPEST = 1.1
 
 
 class Grown(Struct):
-    """What so much lineage takes: CPU (s), of an answer (ms); memory at its highest and of the graph alone (MB)."""
+    """The costs at one size: CPU time (s), CPU time per answer (ms), peak memory, graph memory and file size (MB)."""
 
     build: float
     load: float
@@ -46,7 +46,7 @@ class Grown(Struct):
 
 
 def growth(times: int) -> list[Figure]:
-    """Measure 800,000 edges and so many times as many; a slope of 1 grows as the lineage does."""
+    """Measure 800,000 edges and `times` as many. A slope of 1 means that the cost grows linearly."""
     small, large = _grown(1), _grown(times)
     found = []
     for name, unit in (
@@ -65,10 +65,10 @@ def _grown(times: int) -> Grown:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         for step in ("parse", "build", "ask"):
             command = [sys.executable, "-m", "bench.growth", step, name, str(times)]
-            told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+            output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
             if step == "build":
-                built = msgspec.json.decode(told)
-        return msgspec.convert({**built, **msgspec.json.decode(told)}, Grown)
+                built = msgspec.json.decode(output)
+        return msgspec.convert({**built, **msgspec.json.decode(output)}, Grown)
 
 
 def _build(folder: Path, _: int) -> dict[str, float]:
@@ -94,7 +94,7 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
                 live, rules, asked, live.counted_edges(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
             )
             msgspec.json.encode(found)
-        if found.truncated:  # few reach fewer than 1,000
+        if found.truncated:  # ignore the few columns that reach fewer than 1,000
             answers.append(one[0] * 1000)
     return {"load": spent[0], "impact": percentile(answers, 0.5), "graph_mb": graph_mb}
 
@@ -122,7 +122,7 @@ def _cpu() -> Iterator[list[float]]:
 
 
 def _memory_mb(name: str) -> float:
-    """Return `VmRSS`, now, or `VmHWM`, the most until now."""
+    """Return a value of /proc/self/status in MB: `VmRSS` is current memory, `VmHWM` is peak memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
 

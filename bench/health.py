@@ -1,6 +1,6 @@
-"""What `health` and kept lists cost: 20,000 tables of 12 daily writes, and a job with a long history; CPU seconds.
+"""Measure the CPU cost of `health` and of cached lists: 20,000 tables with 12 daily writes, and a job with many runs.
 
-python -m bench.health [TABLES [RUNS]]
+Usage: python -m bench.health [TABLES [RUNS]]
 """
 
 import json
@@ -28,11 +28,11 @@ from headwater.questions.health_lists import health_of_dataset, health_of_graph,
 from headwater.questions.subjects import Subject
 
 _WRITES, _DAY, _MINUTE, _START, _LATE = 12, 86_400, 60, 1_780_000_000, 50
-"""Of every _LATE tables one is late."""
+"""One of every _LATE tables is late."""
 
 
 def main(tables: int = 20_000, runs: int = 200_000) -> None:
-    """Build the index, then ask."""
+    """Build the index, then measure the questions."""
     with tempfile.TemporaryDirectory() as folder:
         home, rules = IndexHome(Path(folder)), default_rules()
         home.publish(home.index_path(rules))
@@ -47,7 +47,7 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
             done += len(some)
         views = ViewOpener(home, RulesFiles(Path(folder)))
         now_us = (_START + _WRITES * _DAY) * 1_000_000
-        _lists(views, now_us, "from nothing")
+        _lists(views, now_us, "without a cache")
         for _ in range(2):
             bodies = {done + at: json.dumps(event) for at, event in enumerate(_news(done, tables))}
             batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
@@ -59,13 +59,13 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
 
 
 def _lists(views: ViewOpener, now_us: int, when: str) -> None:
-    """Ask the lists that are kept from question to question, once each, and for a second page."""
+    """Measure the cached lists: the first page, a second page, and a repeated question."""
     sources, since = SimpleNamespace(open_views=views), _time(_START - 1)
     for question, asked in ((definitions.changes, {"from": since}), (definitions.datasets, {})):
         page = {**asked, "limit": "100"}
         first = _cost(f"{question.path} {when}", partial(question.ask, sources, page))
         _cost("  page 2", partial(question.ask, sources, {**page, "cursor": first.next}))
-    _cost(f"all that is not well {when}", lambda: list_health_problems(views, now_us, None, 1_000))
+    _cost(f"all health problems {when}", lambda: list_health_problems(views, now_us, None, 1_000))
     _cost("  again", lambda: list_health_problems(views, now_us, None, 1_000))
 
 
@@ -86,7 +86,7 @@ def _one_by_one(views: ViewOpener, now_us: int, runs: int) -> None:
     with views.open_view_and_index(AsOf()) as (here, live):
         shown = tuple(json.dumps(["dataset", "s3://bench", f"t{number:06d}"]) for number in range(100))
         _measure("one dataset", lambda: health_of_dataset(here, live, Subject("s3://bench", "t000123"), now_us, 100))
-        _measure("100 that are drawn", lambda: health_of_graph(here, live, shown, now_us))
+        _measure("100 shown datasets", lambda: health_of_graph(here, live, shown, now_us))
         _measure(f"a job of {runs:,} runs", lambda: health_of_job(here, live, ("b", "often"), now_us, 100))
         _measure("its table", lambda: health_of_dataset(here, live, Subject("s3://bench", "often"), now_us, 100))
 

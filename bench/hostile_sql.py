@@ -1,4 +1,4 @@
-"""Statements that are made to cost: the dialect, the text, a word of the reason for which it is refused."""
+"""Expensive SQL statements: the dialect, the text, and a word of the reason why the parser rejects it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -88,14 +88,14 @@ def _outputs(size: int) -> Script:
 
 
 def _on_wide(dialect: str, statement: str) -> Callable[[int], Script]:
-    """Repeat a statement on an output that has three columns for each repetition."""
+    """Repeat a statement on an output that has three columns per repetition."""
     return lambda size: Script(
         dialect, _each(statement, "", size), [_output("out", size * 3), _input(["source"], size * 3)]
     )
 
 
 def _on_source(dialect: str, begin: str, each: str, joined: str, end: str) -> Callable[[int], Script]:
-    """Repeat a part of one statement that reads a source with a column for each repetition."""
+    """Repeat a part of one statement that reads a source with one column per repetition."""
     return lambda size: Script(
         dialect,
         begin.format(size) + _each(each, joined, size) + end.format(size),
@@ -201,5 +201,5 @@ CROWDED: dict[str, tuple[Callable[[int], Script], int, bool]] = {
         False,
     ),
 }
-"""Scripts in which two counts grow together: what makes one of a size, the largest that is worth parsing,
-and whether that takes more steps than a script may."""
+"""Scripts in which two counts grow together: a function of the size, the largest size below the parser's length limit,
+and whether the script exceeds the step limit."""

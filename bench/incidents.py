@@ -1,6 +1,6 @@
-"""What `incidents` costs: 10,000 tables of 12 daily writes; one of 500 jobs failed last night, and as many are late.
+"""Measure the cost of `incidents`: 10,000 tables with 12 daily writes; 1 in 500 jobs failed and 1 in 500 is late.
 
-python -m bench.incidents [TABLES [RUNS [OF_EVERY]]]; OF_EVERY: how many tables have one failure and one late write.
+Usage: python -m bench.incidents [TABLES [RUNS [OF_EVERY]]]; one in OF_EVERY tables fails and one in OF_EVERY is late.
 """
 
 import json
@@ -26,14 +26,14 @@ from headwater.questions.incidents.answer import IncidentPeriod, incidents_answe
 
 
 def main(tables: int = 10_000, runs: int = 1_000, of_every: int = 500) -> None:
-    """Build the index, ask, and ask again after new events."""
+    """Build the index, then measure the question without a cache, repeated, and after new events."""
     with tempfile.TemporaryDirectory() as folder:
         home, rules = IndexHome(Path(folder)), default_rules()
         home.publish(home.index_path(rules))
         indexer = Indexer(home.index_path(rules), rules)
         done = 1
 
-        def bring(events: Iterator[dict[str, Any]]) -> None:
+        def index_events(events: Iterator[dict[str, Any]]) -> None:
             nonlocal done
             while some := list(islice(events, 5_000)):
                 bodies = {done + at: json.dumps(event) for at, event in enumerate(some)}
@@ -41,15 +41,15 @@ def main(tables: int = 10_000, runs: int = 1_000, of_every: int = 500) -> None:
                 indexer.process_events(Source("local", "1", "0"), done + len(some), batch, partial(_bodies, bodies))
                 done += len(some)
 
-        bring(_events(tables, runs, of_every))
-        bring(_failures(tables, of_every))
+        index_events(_events(tables, runs, of_every))
+        index_events(_failures(tables, of_every))
         views = ViewOpener(home, RulesFiles(Path(folder)))
         now_us = (_START + _WRITES * _DAY) * 1_000_000
         bronze: Any = SimpleNamespace(exists=lambda: False)
         period = IncidentPeriod(now_us - _DAY * 1_000_000, now_us, is_present=True)
-        for when in ("from nothing", "again", "100 new events", "again", "100 new events", "again"):
+        for when in ("without a cache", "again", "100 new events", "again", "100 new events", "again"):
             if when.endswith("events"):
-                bring(_news(done, tables))
+                index_events(_news(done, tables))
             began, began_wall = time.process_time(), time.monotonic()
             found = incidents_answer(views, period, 1_000, bronze)
             cost, wall = time.process_time() - began, time.monotonic() - began_wall
@@ -58,7 +58,7 @@ def main(tables: int = 10_000, runs: int = 1_000, of_every: int = 500) -> None:
 
 
 def _failures(tables: int, of_every: int) -> Iterator[dict[str, Any]]:
-    """Yield failed runs of one of so many jobs during the last night."""
+    """Yield failed runs of last night, of one in `of_every` jobs."""
     for table in range(7, tables, of_every):
         at = _START + _WRITES * _DAY - 6 * 3_600 + table % 3_600
         event = _event(10**9 + table, at, f"load_{table}", f"t{table:06d}", [f"t{table // 3:06d}"])

@@ -1,11 +1,15 @@
-"""Columns inferred from SQL against those that were observed: how many are right, how many are found, at what cost.
+"""Compare columns inferred from SQL with observed columns: precision, recall and CPU cost.
 
-`python -m bench.inference`: the recorded statements of `bench/statements.py`, each half by itself, dialect by dialect,
-plain SQL that Spark observed (`bench/observed_sql.py`, in halves of its own), then the statements of
-`bench/dialect_truth.py`, whose edges a person wrote down.
-An edge is (source dataset, source column, output column; direct, masked or indirect). Precision: of what is inferred;
-recall: of what was observed, statements that are not read counted as nothing found. Of the half set aside only numbers
-are shown. Recorded statements are compared twice: as recorded, and like with like (`like_with_like`).
+`python -m bench.inference` measures, by dialect:
+
+- the recorded statements of `bench/statements.py`, separately for the half used for tuning and the half set aside;
+- plain SQL that Spark observed (`bench/observed_sql.py`), split in the same way;
+- the statements of `bench/dialect_truth.py`, whose edges a person determined.
+
+An edge is (source dataset, source column, output column, kind); the kind is direct, masked or indirect. Precision is
+the correct share of the inferred edges. Recall is the inferred share of the observed edges, and statements that
+inference cannot read count as misses. For the half set aside, only numbers are shown. Recorded statements are compared
+twice: as recorded, and without edges that only one side can report (`like_with_like`).
 """
 
 import argparse
@@ -42,7 +46,7 @@ _EXPANDING = re.compile(r"(?i)\b(rollup|cube|grouping\s+sets)\b")
 
 
 class Measured(NamedTuple):
-    """One statement: its edges as inferred and as observed, the CPU that reading it took (s), why it was not read."""
+    """The inferred and observed edges of a statement, the CPU time (s), and why inference could not read it, if so."""
 
     dialect: str
     inferred: frozenset[Edge]
@@ -55,7 +59,7 @@ class Measured(NamedTuple):
 
 
 def run() -> list[Figure]:
-    """Measure both halves, what is written by hand, and what is made to cost."""
+    """Measure both halves, the statements with edges determined by hand, and the expensive statements."""
     every = statements()
     tuned = [measure(each) for each in every if not each.held_out]
     held_out = [measure(each) for each in every if each.held_out]
@@ -81,7 +85,7 @@ def run() -> list[Figure]:
 
 
 def hostile() -> Iterator[tuple[str, float]]:
-    """Yield what each of the statements that are made to cost takes (s of CPU)."""
+    """Yield the name and CPU time (s) of each expensive statement."""
     out = RunTable(("out",), ("a",), is_input=False, is_output=True)
     for name, (dialect, sql, _) in HOSTILE.items():
         before = time.process_time()
@@ -97,7 +101,7 @@ def hostile() -> Iterator[tuple[str, float]]:
 
 
 def measure_truth(statement: TrueStatement) -> Measured:
-    """Infer the columns of a statement whose edges were written by hand."""
+    """Infer the column edges of a statement whose true edges are known."""
     before = time.process_time()
     inferred, unread = edges_of(statement.event)
     cpu_s = time.process_time() - before
@@ -105,18 +109,19 @@ def measure_truth(statement: TrueStatement) -> Measured:
 
 
 def like_with_like(each: Measured) -> Measured:
-    """Leave out edges of a kind that one side never reports, even if they are correct.
+    """Return a statement without edges of a kind that one side never reports, even if they are correct.
 
-    A column of a table that stays as it is (MERGE, UPDATE, `INSERT INTO t SELECT * FROM t`): the rules say that only
-    beside other edges. Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them as it
-    expands rows. What a MERGE compares and filters: Spark's listener looks at neither ON nor WHEN. A column that
-    a filter fixes to one value: Hive's optimizer makes a constant of it, which comes from nowhere.
+    - Columns that keep their value (MERGE, UPDATE, `INSERT INTO t SELECT * FROM t`): the rules report such an edge only
+      together with other edges.
+    - Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them when it expands rows.
+    - Columns in the ON and WHEN conditions of a MERGE: Spark's listener does not read these conditions.
+    - Columns that a filter fixes to one value: Hive's optimizer replaces them by a constant, which has no source.
     """
     filtering = {edge[:2] for edge in each.observed if edge[2] == "*"}
     named = {target for _, _, target, _ in each.observed}
     sources = {edge[:2] for edge in each.observed}
 
-    def is_said(edge: Edge) -> bool:
+    def is_comparable(edge: Edge) -> bool:
         source, column, target, kind = edge
         stays = target == f"{source}.{column}"
         compared = each.merges and kind == "indirect"
@@ -124,12 +129,12 @@ def like_with_like(each: Measured) -> Measured:
         lost = each.expands and edge[:2] not in sources
         return not (stays or compared or fixed or lost)
 
-    inferred, observed = (frozenset(filter(is_said, edges)) for edges in (each.inferred, each.observed))
+    inferred, observed = (frozenset(filter(is_comparable, edges)) for edges in (each.inferred, each.observed))
     return each._replace(inferred=inferred, observed=observed)
 
 
 def measure(statement: Statement) -> Measured:
-    """Hide the observed column lineage of a statement, and infer it."""
+    """Infer the edges of a statement without its observed column lineage, and return both."""
     event = statement.event
     sql = event["job"]["facets"]["sql"]
     observed = edges_of(event, statement.others)[0]
@@ -145,7 +150,7 @@ def measure(statement: Statement) -> Measured:
 
 
 def without_lineage(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event that says nothing of columns but its SQL; a run that listed no input lists what it named."""
+    """Return the event without column information except its SQL; inputs that only its lineage names are added."""
     hidden = without_column_lineage(event)
     listed = {(each["namespace"], each["name"]) for each in hidden.get("inputs") or []}
     hidden["inputs"] = [*(hidden.get("inputs") or []), *(
@@ -164,18 +169,21 @@ def _named(event: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tuple[frozenset[Edge], str | None]:
-    """Return the edges that the rules make of one event, as if its run had no other; others: what other runs said."""
+    """Return the edges of one event as if its run had no other, and why its SQL was not read, if so.
+
+    others: events of other runs, which contain schemas.
+    """
     contents = FacetContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
-    told = {"run": {"runId": RUN}} | {"eventTime": event.get("eventTime") or "2026-03-01T00:00:00Z"}
+    fixed = {"run": {"runId": RUN}} | {"eventTime": event.get("eventTime") or "2026-03-01T00:00:00Z"}
     job = {**event["job"], "name": "statement"}  # a statement's other half, which Spark observes, needs no inference
-    whole = {**event, **told, "job": job, "eventType": "COMPLETE", "producer": event.get("producer") or "unknown"}
+    whole = {**event, **fixed, "job": job, "eventType": "COMPLETE", "producer": event.get("producer") or "unknown"}
     facts = []
     for number, each in enumerate((whole, *others)):
-        with suppress(InvalidEvent):  # some of what was recorded was made so on purpose
+        with suppress(InvalidEvent):  # some recordings contain invalid events on purpose
             facts.append(reader.read_event(f"{number:032x}", NOW_US, body(each).decode()))
-    said = FactSnapshot(facts, contents).store.candidates.values()
-    found = [by_run[RUN].lineage for by_run in said if RUN in by_run]
+    candidates = FactSnapshot(facts, contents).store.candidates.values()
+    found = [by_run[RUN].lineage for by_run in candidates if RUN in by_run]
     unread = next((lineage.unread_sql_reason for lineage in found if lineage.unread_sql_reason), None)
     return frozenset(edge for lineage in found for edge in _of_output(lineage)), unread
 
@@ -212,9 +220,9 @@ def _rates(half: str, measured: Sequence[Measured], *, goal: bool = True) -> lis
 
 
 def main() -> None:
-    """Print the figures; with --wrong what is missing or too much of the half that is tuned on, and by hand."""
+    """Print the figures, or with --wrong the wrong edges of the tuning half and of the statements of dialect_truth."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--wrong", action="store_true", help="show what is wrong in the half that is tuned on")
+    arguments.add_argument("--wrong", action="store_true", help="show the wrong edges of the half used for tuning")
     if arguments.parse_args().wrong:
         every = (*statements(), *observed_statements())
         tuned = (like_with_like(measure(statement)) for statement in every if not statement.held_out)

@@ -1,6 +1,6 @@
-"""`headwater ingest`: rate, memory, the cost of a look at nothing new, and how late an event of a followed file is.
+"""Measure `headwater ingest`: rate, memory, the cost of a pass without new files, and the delay of a followed file.
 
-`--one-each N`: N files of one small event each in one folder in place of it.
+With `--one-each N`, measure N files with one small event each in one folder instead.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _ACKNOWLEDGED = "headwater_events_acknowledged_total"
 
 
 class Run(NamedTuple):
-    """What one run of the command took; cpu_s counts its start, too."""
+    """The costs of one run of the command; cpu_s includes its start."""
 
     wall_s: float
     cpu_s: float
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
 
 def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Figure]:
-    """Take files of events of so many KB: a tenth of them, all, nothing new; then follow one that grows."""
+    """Measure runs with a tenth of the events, with all events and with nothing new, then follow a growing file."""
     with TemporaryDirectory(prefix="headwater-bench-") as name, headwater() as server:
         folder, state = Path(name) / "in", Path(name) / "state"
         _write(folder, events, files, kilobytes)
@@ -62,14 +62,14 @@ def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Fi
         Figure(f"{events:,} events of {kilobytes} KB in {files:,} files", rate, "events/s", 5_000, ">=", cpu_us=cpu_us),
         Figure(f"memory, {events // 10:,} events", small.memory_mb, "MB"),
         Figure(f"memory, {events:,} events", large.memory_mb, "MB", small.memory_mb * 1.1),
-        Figure(f"a look at {files:,} files, nothing new", poll_s * 1000, "ms CPU"),
+        Figure(f"a pass over {files:,} files, nothing new", poll_s * 1000, "ms CPU"),
         Figure("a followed file: appended to acknowledged, p50", middle(late), "s"),
-        Figure("a followed file: appended to acknowledged, highest", percentile(late, 1.0), "s", 2.0),
+        Figure("a followed file: appended to acknowledged, max", percentile(late, 1.0), "s", 2.0),
     ]
 
 
 def run_one_each(files: int) -> list[Figure]:
-    """Take so many files of one event each in one folder, and a tenth of them; then look at them again."""
+    """Measure folders with `files` files of one event each and with a tenth of that, then passes without new files."""
     with TemporaryDirectory(prefix="headwater-bench-") as name, headwater() as server:
         runs = {}
         for count in (0, files // 10, files):
@@ -92,8 +92,8 @@ def run_one_each(files: int) -> list[Figure]:
     ] + [
         Figure("memory", all_.memory_mb, "MB", few.memory_mb * 1.1, floor=idle.memory_mb),
         Figure("a second run", again.cpu_s - idle.cpu_s, "CPU-s"),
-        Figure("a look of who follows, nothing new", middle(looks_s), "CPU-s", 0.5, floor=listing_s),
-        Figure("who follows, nothing new", cores, "cores", 0.2),
+        Figure("a pass of --follow, nothing new", middle(looks_s), "CPU-s", 0.5, floor=listing_s),
+        Figure("--follow, nothing new", cores, "cores", 0.2),
     ]
 
 
@@ -106,7 +106,7 @@ def _write_one_each(folder: Path, files: int) -> None:
 
 
 def _looks_s(folder: Path, taken: Path) -> list[float]:
-    """Return the CPU time (s) of looks behind the first, in this process."""
+    """Return the CPU seconds of each pass in this process, except for the first."""
     ledger = IngestLedger(taken)
     sender = BatchSender(lambda *_: HttpAnswer(500, {}, b""), patience_s=0)  # nothing is sent
     taker, found = FileIngester(ledger, sender, bytes, lambda _: None), []
@@ -119,7 +119,7 @@ def _looks_s(folder: Path, taken: Path) -> list[float]:
 
 
 def _listing_s(folder: Path) -> float:
-    """Return what the system's own listing with sizes and times costs (CPU-s)."""
+    """Return the CPU seconds of a plain directory listing with sizes and times."""
     began = time.process_time()
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -128,7 +128,7 @@ def _listing_s(folder: Path) -> float:
 
 
 def _cores(pid: int) -> float:
-    """Return how much of a core a process takes, for half a minute behind its start."""
+    """Return the share of a core that a process uses for 30 s, starting 15 s from now."""
     process = psutil.Process(pid)
     time.sleep(15)
     before, began = process.cpu_times(), time.perf_counter()
@@ -138,7 +138,7 @@ def _cores(pid: int) -> float:
 
 
 def _write(folder: Path, events: int, files: int, kilobytes: int) -> None:
-    """Write files as the OneLake transport does, for several days."""
+    """Write files like those of the OneLake transport, for several days."""
     made = generate(events, kilobytes, seed=files)
     for number in range(files):
         bodies = list(islice(made, events // files))
@@ -152,7 +152,7 @@ def _ingest(folder: Path, url: str, state: Path) -> Run:
     process = _started(folder, url, state)
     _, status, used = os.wait4(process.pid, 0)
     if status:
-        raise SystemExit("`headwater ingest` failed; its own lines say why.")
+        raise SystemExit("`headwater ingest` failed. Its output above contains the reason.")
     return Run(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
@@ -164,7 +164,7 @@ def _started(path: Path, url: str, state: Path, *more: str) -> "subprocess.Popen
 
 
 def _late_s(path: Path, url: str, state: Path) -> list[float]:
-    """Append an event at a time, at odd moments, and wait until the receiver has acknowledged it."""
+    """Append one event at a time, at irregular intervals, and wait until the receiver acknowledges it."""
     path.touch()
     found = []
     with httpx.Client(base_url=url) as client, _following(path, url, state):
@@ -177,7 +177,7 @@ def _late_s(path: Path, url: str, state: Path) -> list[float]:
                 time.sleep(0.005)
             found.append(time.perf_counter() - began)
             time.sleep(0.137 * (number % 7))
-    return found[1:]  # the first one waits for the command's start
+    return found[1:]  # the first wait includes the start of the command
 
 
 @contextmanager

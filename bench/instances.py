@@ -1,8 +1,9 @@
-"""Several instances of the Function App on one hub: freshness, and how long a partition stands still when one goes.
+"""Measure several instances of the Function App on one hub: freshness, and how long a partition stops after a failure.
 
-`python -m bench.instances` measures with four partitions and 200 events/s; `--kills 20 --seed 1` kills and replaces
-instances at random instead, half of them amid a commit, and ends with status 1 if an event is missing or twice.
-Goals and leases are of `host.json` and of the trigger's own processor; Azurite is the storage, loopback the hub.
+`python -m bench.instances` measures with four partitions and 200 events/s. `--kills 20 --seed 1` instead kills and
+replaces random instances, half of them during a commit, and exits with status 1 if an event is missing or duplicated.
+The goals and lease times are those of `host.json` and of the trigger's own processor. Azurite is the storage, and the
+event hub is a local substitute.
 """
 
 import argparse
@@ -31,9 +32,9 @@ PARTITIONS = 4
 RATE = 200
 GOAL_S = 5.0
 RENEW_S, EXPIRE_S = 30.0, 120.0
-"""How often the trigger renews a partition's lease, and when one that was not renewed is another's: its defaults."""
+"""How often the trigger renews the lease of a partition, and when an unrenewed lease expires: the defaults."""
 POINTS = ("parser.after_column_lineage", "parser.after_schemas", "parser.after_events")
-"""Where a commit of new contents is killed: amid its tables, and after the last, before the checkpoint."""
+"""Where a commit of new contents is killed: between its tables, or after the last table but before the checkpoint."""
 STEADY_S, QUICK_S = 60.0, 20.0
 QUICK_LEASES_S = (2.0, 10.0)
 
@@ -42,7 +43,7 @@ _LOOK_S = 0.1
 
 
 class Follower:
-    """Looks at bronze as a reader does, and notes when a partition's newest sequence was there first."""
+    """Polls bronze and records when it first sees each new sequence number of a partition."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -53,16 +54,16 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._over.set()
         self._thread.join()
 
     def waits_s(self, since: float, until: float) -> list[float]:
-        """Return from the post to the row, for each event posted in a span of time (s)."""
+        """Return the seconds from post to row for each event posted in the given period."""
         return [there - posted for posted, there in self._landed() if since <= posted < until]
 
     def longest_still_s(self, since: float, until: float) -> float:
-        """Return how long a partition that had something waiting did not move, at most, from within a span on (s)."""
+        """Return the longest stop (s) of a partition with waiting events, among stops that began in a given period."""
         found = 0.0
         for name in self._fleet.partitions:
             kept = [one.enqueued_ms / 1000 for one in self._fleet.hub.stored(int(name))]
@@ -86,7 +87,7 @@ class Follower:
     def _follow(self) -> None:
         while not self._over.wait(_LOOK_S):
             self._look()
-        self._look()  # what came last
+        self._look()  # rows of the last interval
 
     def _look(self) -> None:
         self._events.update_incremental()
@@ -97,17 +98,17 @@ class Follower:
 
 
 def run(steady_s: float = STEADY_S, renew_s: float = RENEW_S, expire_s: float = EXPIRE_S) -> list[Figure]:
-    """Measure freshness with two instances, then kill one, then replace the other; exactly once, or an error."""
+    """Measure freshness with two instances, kill one, then replace the other; check that each event is stored once."""
     with _fleet(renew_s, expire_s) as (fleet, floor_s):
         members = [fleet.start(), fleet.start()]
         with fleet.load(_posts(), _POST / RATE):
             _wait_shared(members, renew_s)
-            fleet.wait_stored()  # what was behind while they came
+            fleet.wait_stored()  # process the backlog from the start of the instances
             follower = Follower(fleet)
             began = time.time()
-            time.sleep(steady_s)  # the load goes on for so long
+            time.sleep(steady_s)  # the load continues
             steady = time.time()
-            fleet.wait_stored()  # else what was posted last would wait for the dead one's lease
+            fleet.wait_stored()  # otherwise the last events would wait for the lease of the killed instance
             killed = time.time()
             members[0].kill()
             members[1].wait_delivers(fleet.partitions)
@@ -128,18 +129,18 @@ def run(steady_s: float = STEADY_S, renew_s: float = RENEW_S, expire_s: float = 
                 f"{name}: p99", percentile(waits, 0.99), "s", GOAL_S, "<=", floor_s, percentile(waits, 0.99) / floor_s
             ),
             Figure(
-                "an instance is killed: a partition stood still",
+                "an instance is killed: a partition stopped",
                 follower.longest_still_s(killed, replaced),
                 "s",
                 floor=expire_s,
             ),
             Figure(
-                "an instance is replaced: a partition stood still",
+                "an instance is replaced: a partition stopped",
                 follower.longest_still_s(replaced, ended),
                 "s",
                 floor=renew_s,
             ),
-            Figure(f"{found.total():,} records: missing or twice", 0, "", 0),
+            Figure(f"{found.total():,} records: missing or duplicated", 0, "", 0),
         ]
 
 
@@ -149,53 +150,53 @@ def run_quick() -> list[Figure]:
 
 
 def torture(kills: int, seed: int, renew_s: float, expire_s: float) -> int:
-    """Let one of three instances die or be replaced, again and again, then reckon; prints one line."""
+    """Repeatedly kill or replace one of three instances, then check the stored events; prints one line."""
     draw, verdict, outcome = random.Random(seed), 0, ""
     with _fleet(renew_s, expire_s) as (fleet, _):
         running = [fleet.start() for _ in range(3)]
         with fleet.load(new_contents(), 0.05):
             for number in range(kills):
-                goes = running.pop(draw.randrange(3))
-                goes.wait_delivered()
-                running.append(_replaced(fleet, goes, number, draw))
+                leaving = running.pop(draw.randrange(3))
+                leaving.wait_delivered()
+                running.append(_replaced(fleet, leaving, number, draw))
         try:
-            outcome = f"{fleet.reckon().total()} records, none missing, none twice"
+            outcome = f"{fleet.reckon().total()} records, none missing, none duplicated"
         except AssertionError as error:
             outcome, verdict = f"FAILED: {error}", 1
     print(f"instances seed={seed}: {kills} killed or replaced; {outcome}")
     return verdict
 
 
-def _replaced(fleet: Fleet, goes: Member, number: int, draw: random.Random) -> Member:
-    """End one: killed where it is, drained, or killed by a fail point of the one that takes its place."""
-    time.sleep(draw.uniform(0.0, 2.0))  # a random moment is what is wanted here
+def _replaced(fleet: Fleet, leaving: Member, number: int, draw: random.Random) -> Member:
+    """Replace an instance after a kill, after a drain, or after a kill whose first replacement dies at a fail point."""
+    time.sleep(draw.uniform(0.0, 2.0))  # stop it at a random moment
     match number % 3:
         case 0:
-            goes.kill()
+            leaving.kill()
         case 1:
-            goes.drain()
+            leaving.drain()
         case _:
-            goes.kill()
+            leaving.kill()
             fleet.start(failpoint=f"{draw.choice(POINTS)}:{draw.randint(1, 3)}").wait_dead()
     return fleet.start()
 
 
 def _wait_shared(members: list[Member], renew_s: float) -> None:
-    """Wait until each works on half of the partitions and the balance holds: whoever wants one takes one a renewal."""
+    """Wait until each instance owns half of the partitions and no partition moves for 1.5 lease renewals."""
     for member in members:
         member.wait_delivered(PARTITIONS // 2)
     taken = -1
     while taken != (taken := _taken(members)):
-        time.sleep(1.5 * renew_s)  # the rhythm of the processor, in which it looks for more
+        time.sleep(1.5 * renew_s)  # an instance claims at most one partition per renewal
 
 
 def _taken(members: list[Member]) -> int:
-    """Return how often any of them began a partition."""
-    return sum("owns" in said for member in members for said in member.said)
+    """Return how often the instances have claimed a partition."""
+    return sum("owns" in line for member in members for line in member.said)
 
 
 def _posts() -> Iterator[list[bytes]]:
-    """Yield posts of events of recurring jobs."""
+    """Yield batches of events of recurring jobs."""
     events = known_events()
     while True:
         yield list(islice(events, _POST))
@@ -203,7 +204,7 @@ def _posts() -> Iterator[list[bytes]]:
 
 @contextmanager
 def _fleet(renew_s: float, expire_s: float) -> Iterator[tuple[Fleet, float]]:
-    """Give a fleet without instances, and the floor of its freshness (s): the host's gathering and one commit."""
+    """Yield a fleet without instances and its freshness floor (s): the batching delay of the host plus one commit."""
     with tempfile.TemporaryDirectory(prefix="headwater-instances-") as name, Storage() as storage:
         package = unpacked(Path(name))
         with Fleet(package, Path(name), storage, partitions=PARTITIONS, renew_s=renew_s, expire_s=expire_s) as fleet:
@@ -211,7 +212,7 @@ def _fleet(renew_s: float, expire_s: float) -> Iterator[tuple[Fleet, float]]:
 
 
 def _commit_s(storage: Storage) -> float:
-    """Measure one commit of as many rows as a partition has after the host's gathering (s)."""
+    """Return the time (s) of one commit with as many rows as the host gathers for a partition."""
     lake = storage.lake(account_key=KEY)
     rows = pa.table({"body": ["x" * 8192] * (RATE * 2 // PARTITIONS)})
     took = []
@@ -223,7 +224,7 @@ def _commit_s(storage: Storage) -> float:
 
 
 def main() -> int:
-    """Measure and print, or kill."""
+    """Run the benchmark, or the kill test, from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20 s, and leases of 2 and 10 s")
     parser.add_argument("--kills", type=int, default=0)

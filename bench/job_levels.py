@@ -1,6 +1,7 @@
-"""The graph of jobs at each granularity: nodes, bytes, CPU; and of a dataset that 500 jobs write and 1,000 read.
+"""Measure the job graph at each granularity, and the graph around a dataset that 500 jobs write and 1,000 read.
 
-`python -m bench.job_levels`: 60 DAGs of 10 tasks each, a Spark application in each task, 1,459 statements in these.
+`python -m bench.job_levels` uses 60 DAGs of 10 tasks. Each task has one Spark application, and the applications run
+1,459 statements in total. The figures are nodes, bytes and CPU time.
 """
 
 import json
@@ -38,7 +39,7 @@ Named = tuple[str, str]
 
 
 def pipelines() -> Iterator[dict[str, Any]]:
-    """Yield DAGs, their tasks, an application in each, and statements, each of which writes a table of the last."""
+    """Yield events of DAGs, tasks, applications and statements; each statement reads the previous one's table."""
     tasks = DAGS * TASKS
     for number in range(DAGS):
         yield _event(("airflow", f"dag_{number}"), "DAG", None, [], None)
@@ -53,7 +54,7 @@ def pipelines() -> Iterator[dict[str, Any]]:
 
 
 def hub() -> Iterator[dict[str, Any]]:
-    """Yield the writers and the readers of one table."""
+    """Yield events of the writers and readers of one table."""
     for number in range(WRITERS):
         yield _event(("jobs", f"writer_{number}"), "JOB", None, [f"source_{number}"], "hub")
     for number in range(READERS):
@@ -61,7 +62,7 @@ def hub() -> Iterator[dict[str, Any]]:
 
 
 def run() -> list[Figure]:
-    """Ask both worlds."""
+    """Measure both sets of events."""
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         views = _indexed(Path(folder) / "pipelines", [*pipelines()])
@@ -94,7 +95,7 @@ def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
     with views.open_view_and_index(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, asked, view, Catalog(live)))
     spent, jobs = (time.process_time() - began) * 1000, sum(node["type"] == "JOB" for node in answer["graph"])
-    yield Figure(f"  Marquez's lineage of all of it: jobs, beside {len(answer['graph']) - jobs:,} datasets", jobs, "")
+    yield Figure(f"  Marquez lineage of all jobs: jobs, with {len(answer['graph']) - jobs:,} datasets", jobs, "")
     yield Figure("    bytes", len(msgspec.json.encode(answer)) / 1_000_000, "MB")
     yield Figure("    CPU", spent, "ms")
 
@@ -116,7 +117,7 @@ def _of(bodies: dict[int, str], asked: Any) -> dict[int, str]:
 
 
 def _event(job: Named, kind: str, parent: Named | None, reads: list[str], writes: str | None) -> dict[str, Any]:
-    """Return the COMPLETE event of a job's only run, whose id follows from its name."""
+    """Return the COMPLETE event of a job's only run; its run ID is derived from the job's name."""
     column = {"inputFields": [{"namespace": LAKE, "name": name, "field": "x"} for name in reads]}
     lineage = {"columnLineage": _facet(fields={"x": column}), "schema": _facet(fields=[{"name": "x", "type": "INT"}])}
     above = (

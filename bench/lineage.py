@@ -1,4 +1,4 @@
-"""Index and questions on 800,000 column edges: answers over HTTP, building, new events, memory, the past."""
+"""Measure the index and questions on 800,000 column edges: HTTP latency, builds, new events, memory, past states."""
 
 import argparse
 import shutil
@@ -35,11 +35,11 @@ from headwater.operations.settings import load_settings
 NEW_EVENTS = 10_000
 RECURRING = 500
 KNOWN_EVENTS = 2 * RECURRING
-"""One run of each job that recurs, taken before the measured ones."""
+"""The first run of each recurring job, which is not measured."""
 
 
 def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
-    """Measure on a folder that the parser has filled; each of `rounds` builds begins without an index."""
+    """Measure on a folder that the parser has filled; each of `rounds` builds starts from scratch."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         folder = prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
         parse(folder, wide_events(jobs))
@@ -54,7 +54,7 @@ def _bronze(folder: Path) -> Bronze:
 
 
 def parse(folder: Path, bodies: Iterator[bytes]) -> None:
-    """Bring events to bronze as a log and a parser do."""
+    """Write events to bronze through a log and a parser."""
     log = fill_log(folder / "log", bodies)
     parser = PartitionParser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
     while parser.commit_next():
@@ -63,22 +63,22 @@ def parse(folder: Path, bodies: Iterator[bytes]) -> None:
 
 
 def _building(folder: Path, rounds: int) -> list[Figure]:
-    """Build the index from nothing and load it; the floor decodes the same bodies and does nothing with them."""
+    """Build the index from scratch and load it; the floor only decodes the same events."""
     rules = default_rules()
     spent = [_build(folder, rules) for _ in range(rounds)]
     floor = middle([_decode(folder) for _ in range(rounds)])
     build, load = middle([each[0] for each in spent]), middle([each[1] for each in spent])
     return [
         Figure(
-            "index from nothing and graph in memory", build + load, "s", 12, floor=floor, ratio=(build + load) / floor
+            "index from scratch and graph in memory", build + load, "s", 12, floor=floor, ratio=(build + load) / floor
         ),
-        Figure("  index from nothing, CPU", middle([each[2] for each in spent]), "s"),
-        Figure("  graph from an index that is there", load, "s"),
+        Figure("  index from scratch, CPU", middle([each[2] for each in spent]), "s"),
+        Figure("  graph from an existing index", load, "s"),
     ]
 
 
 def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
-    """Return the time to build, the time to load, the CPU time to build (s)."""
+    """Return the time to build, the time to load, and the CPU time to build (s)."""
     shutil.rmtree(folder / "index", ignore_errors=True)
     home = open_index_home(folder)
     follower = IndexFollower(home, _bronze(folder))
@@ -102,7 +102,7 @@ def _decode(folder: Path) -> float:
 
 
 def _new_events(folder: Path, rounds: int) -> list[Figure]:
-    """Apply 10,000 new events of jobs that recur, half of 2 KB and half of 15 KB, to the index that is there."""
+    """Measure 10,000 new events of recurring jobs, half of 2 KB and half of 15 KB, on the existing index."""
     parse(folder, recurring_events(KNOWN_EVENTS + rounds * NEW_EVENTS))
     rules = default_rules()
     indexer = Indexer(open_index_home(folder).index_path(rules), rules)
@@ -112,7 +112,7 @@ def _new_events(folder: Path, rounds: int) -> list[Figure]:
     spent = [_apply(folder, indexer, source, at, at + NEW_EVENTS) for at in range(first, last, NEW_EVENTS)]
     indexer.close()
     whole, reading, adding = (middle([each[fact] for each in spent]) for fact in range(3))
-    name = f"{NEW_EVENTS:,} new events of jobs that recur"
+    name = f"{NEW_EVENTS:,} new events of recurring jobs"
     return [
         Figure(f"{name}, applied", whole, "s", 1.5, cpu_us=(reading + adding) * 1e6 / NEW_EVENTS),
         Figure("  reading bronze, CPU", reading, "s", cpu_us=reading * 1e6 / NEW_EVENTS),
@@ -121,13 +121,13 @@ def _new_events(folder: Path, rounds: int) -> list[Figure]:
 
 
 def recurring_events(count: int) -> Iterator[bytes]:
-    """Yield START of 2 KB and COMPLETE of 15 KB in turn."""
+    """Yield START events of 2 KB and COMPLETE events of 15 KB, alternating."""
     pairs = zip(generate(count, 2, jobs=RECURRING), generate(count, 15, jobs=RECURRING), strict=True)
     return (pair[number % 2] for number, pair in enumerate(pairs))
 
 
 def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int) -> tuple[float, float, float]:
-    """Do what `IndexFollower` does; returns the whole time, CPU for reading, CPU for the index (s)."""
+    """Index events like `IndexFollower`; returns wall time, CPU time for reading, and CPU time for indexing (s)."""
     bronze = _bronze(folder)
     began, reading, adding = time.perf_counter(), 0.0, 0.0
     for at in range(after, last, AT_ONCE):
@@ -142,10 +142,12 @@ def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--long", type=int, default=0, metavar="N", help="only how it grows to N times the lineage: 10")
+    parser.add_argument(
+        "--long", type=int, default=0, metavar="N", help="measure only the growth to N times the lineage"
+    )
     arguments = parser.parse_args()
     if arguments.long:
         show("Growth", growth(arguments.long))

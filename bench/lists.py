@@ -1,6 +1,6 @@
-"""Lists of datasets, jobs and runs: what a page costs, sorted by each column, on 20,000 datasets and 200,000 runs.
+"""Measure the CPU cost of a page of datasets, jobs or runs, sorted by each column, on 20,000 datasets and 200,000 runs.
 
-`python -m bench.lists`: CPU of an answer where the index has taken events since the last one, and where it has not.
+`python -m bench.lists` measures each list after new events, and again while its cache is valid.
 """
 
 import json
@@ -36,7 +36,7 @@ ASKED: tuple[tuple[Question, dict[str, str]], ...] = (
 
 
 def events(jobs: int, runs: int) -> Iterator[bytes]:
-    """Yield the end of each run. Every job writes its own table; some tables have owners and tags."""
+    """Yield the final event of each run. Every job writes its own table, which has an owner and a tag."""
     chance = random.Random(3)
     for number, body in enumerate(generate(2 * runs, 8, jobs=jobs)):
         if number % 2 == 0:
@@ -44,15 +44,15 @@ def events(jobs: int, runs: int) -> Iterator[bytes]:
         event, job = json.loads(body), (number // 2) % jobs
         event["eventType"] = "FAIL" if chance.random() < 0.05 else "COMPLETE"
         event["job"]["namespace"] = f"team_{job % 12}"
-        told: dict[str, Any] = event["outputs"][0]["facets"]
+        facets: dict[str, Any] = event["outputs"][0]["facets"]
         own = {"_producer": event["producer"], "_schemaURL": "https://openlineage.io/spec/facets/1-0-0/Of.json"}
-        told["ownership"] = {**own, "owners": [{"name": f"team:{job % 40}"}]}
-        told["tags"] = {**own, "tags": [{"key": "pii", "value": str(job % 7 == 0).lower()}]}
+        facets["ownership"] = {**own, "owners": [{"name": f"team:{job % 40}"}]}
+        facets["tags"] = {**own, "tags": [{"key": "pii", "value": str(job % 7 == 0).lower()}]}
         yield json.dumps(event).encode()
 
 
 def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[Figure]:
-    """Build the index, then ask each list: the first time, and with what it keeps until the next events."""
+    """Build the index, then measure each list with and without its cache."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         settings = load_settings({"data": folder or Path(name)}, environment={})[0]
         there = prepare_folder(settings)

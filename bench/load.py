@@ -1,7 +1,7 @@
-"""A load generator that is a process of its own: `python -m bench.load URL FILE`; standard library only.
+"""Generate load from a separate process with the standard library only: `python -m bench.load URL FILE`.
 
-Closed loop: each connection sends its next request when the last is answered. Open loop (`--rate`): requests are due on
-a schedule and waits are measured from there, so that a server that stalls cannot hide it by slowing the clients.
+Closed loop: each connection sends its next request after the response to the last one. Open loop (`--rate`): requests
+are due on a schedule, and latency counts from the due time, so that a stalled server cannot hide its delay.
 """
 
 import argparse
@@ -16,31 +16,31 @@ from urllib.parse import urlsplit
 
 _RUN_ID = b'"runId":"'
 NUMBER, JOB = "@" * 8, "%" * 8
-"""What a line may have in it, in place of eight digits: the number of the event, or that of one of `JOBS` jobs."""
+"""Placeholders of eight characters in a line: the number of the event, and the number of one of `JOBS` jobs."""
 JOBS = 100_000
 
 
 def bodies(file: Path, count: int, start: int) -> Iterator[bytes]:
-    """Yield `count` events of an NDJSON file, over and over; a run id's first eight digits are the number of the pass.
+    """Yield `count` events of an NDJSON file, repeatedly; the pass number replaces the first 8 digits of each run ID.
 
-    In a line that has `NUMBER` in it that is replaced instead, and `JOB`: a run or a job can be the same each time, or
-    another one. start: number of the first pass; two loads with other starts send other events.
+    In a line with `NUMBER`, the event and job numbers replace the placeholders instead. start: the number of the first
+    pass; loads with a different start send different events.
     """
     lines = file.read_bytes().splitlines()
     places = [line.find(_RUN_ID) + len(_RUN_ID) for line in lines]
     marked = [NUMBER.encode() in line for line in lines]
     for number in range(count):
-        turn, index = divmod(number, len(lines))
+        pass_number, index = divmod(number, len(lines))
         line, at = lines[index], places[index]
         if marked[index]:
             serial = start * len(lines) + number
             yield line.replace(NUMBER.encode(), b"%08x" % serial).replace(JOB.encode(), b"%08d" % (serial % JOBS))
         else:
-            yield b"%b%08x%b" % (line[:at], start + turn, line[at + 8 :])
+            yield b"%b%08x%b" % (line[:at], start + pass_number, line[at + 8 :])
 
 
 def requests(host: str, events: Iterator[bytes], batch: int) -> Iterator[bytes]:
-    """Wrap events into HTTP requests, `batch` to each; 1 posts single events."""
+    """Wrap events into HTTP requests, `batch` events per request; 1 posts single events."""
     path = "/api/v1/lineage" if batch == 1 else "/api/v1/lineage/batch"
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: ".encode()
     while group := [event for _, event in zip(range(batch), events, strict=False)]:
@@ -49,7 +49,7 @@ def requests(host: str, events: Iterator[bytes], batch: int) -> Iterator[bytes]:
 
 
 class _Connection(asyncio.Protocol):
-    """One keep-alive connection with one request at a time."""
+    """A keep-alive connection with one request at a time."""
 
     def __init__(self) -> None:
         self._answer = b""
@@ -62,7 +62,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._done and not self._done.done():
-            self._done.set_exception(ConnectionError(f"The server went away: {error}."))
+            self._done.set_exception(ConnectionError(f"The server closed the connection: {error}."))
 
     def data_received(self, data: bytes) -> None:
         self._answer += data
@@ -74,14 +74,13 @@ class _Connection(asyncio.Protocol):
             self._done.set_result(status)
 
     async def send(self, request: bytes) -> int:
-        """Send a request; returns the status of its answer."""
+        """Send a request and return the status of its response."""
         assert self._transport
         self._done = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._done
 
     def close(self) -> None:
-        """Close the connection."""
         if self._transport:
             self._transport.close()
 
@@ -102,7 +101,7 @@ class _Run:
         self.statuses: Counter[int] = Counter()
 
     async def work(self, host: str, port: int) -> None:
-        """Send on one connection until no request is left."""
+        """Send requests on one connection until none is left."""
         _, connection = await asyncio.get_running_loop().create_connection(_Connection, host, port)
         for number, request in self._waiting:
             due = await self._due(number)
@@ -126,7 +125,7 @@ async def _load(arguments: argparse.Namespace) -> dict[str, object]:
     events = bodies(arguments.file, arguments.count, arguments.start)
     waiting = requests(host, events, arguments.batch)
     if not arguments.lazy:
-        waiting = iter(list(waiting))  # so that building them costs the loop nothing
+        waiting = iter(list(waiting))  # build the requests first, so that building does not slow the event loop
     run = _Run(waiting, arguments.rate)
     began = time.perf_counter()
     await asyncio.gather(*(run.work(host, port) for _ in range(arguments.connections)))
@@ -139,14 +138,14 @@ async def _load(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def main() -> None:
-    """Print what came of the load as one line of JSON."""
+    """Run the load and print its results as one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("file", type=Path)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--count", type=int, default=1000, help="events to send")
-    parser.add_argument("--batch", type=int, default=1, help="events in a request")
-    parser.add_argument("--rate", type=float, default=0, help="requests a second, on a schedule")
+    parser.add_argument("--batch", type=int, default=1, help="events per request")
+    parser.add_argument("--rate", type=float, default=0, help="requests per second, on a schedule")
     parser.add_argument("--start", type=int, default=0, help="number of the first pass through the file")
     parser.add_argument("--lazy", action="store_true", help="build requests while sending, for large loads")
     json.dump(asyncio.run(_load(parser.parse_args())), sys.stdout)

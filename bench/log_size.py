@@ -1,4 +1,4 @@
-"""Event log: bytes on disk, write-ahead log included, against the bytes of the bodies that were posted."""
+"""Compare the event log's size on disk, including the write-ahead log, with the size of the posted events."""
 
 from itertools import product
 from pathlib import Path
@@ -13,10 +13,10 @@ GOAL = 0.6
 
 
 def run() -> list[Figure]:
-    """Measure recurring events of 2 and 8 KB and 8 KB that are always new, 100 to a request and one at a time."""
+    """Measure recurring events of 2 and 8 KB and new events of 8 KB, with 100 events and with one event per request."""
     mixes = {"2 KB, recurring": (2, False), "8 KB, recurring": (8, False), "8 KB, always new": (8, True)}
     return [
-        Figure(f"{name}, {batch} to a request: log / bodies", _ratio(*mix, batch), "x", GOAL)
+        Figure(f"{name}, {batch} per request: log / bodies", _ratio(*mix, batch), "x", GOAL)
         for (name, mix), batch in product(mixes.items(), (100, 1))
     ]
 
@@ -24,7 +24,7 @@ def run() -> list[Figure]:
 def _ratio(kilobytes: int, new_lineage: bool, batch: int) -> float:
     """Post events to a new Headwater and measure its log while it is open."""
     with TemporaryDirectory(prefix="headwater-bench-") as name:
-        count = EVENTS if new_lineage else 1000  # recurring ones come over and over, each time of other runs
+        count = EVENTS if new_lineage else 1000  # recurring events are repeated with new run IDs
         file = write_events(Path(name) / "events.ndjson", count, kilobytes, new_lineage=new_lineage)
         with headwater(tick="3600s", folder=Path(name) / "data") as server:
             load(server, file, count=EVENTS, batch=batch, connections=32 if batch > 1 else 1)

@@ -1,4 +1,4 @@
-"""A long life in minutes: memory and disk after a million events, the cost of an append after thousands of commits."""
+"""Measure memory and disk use after a million events, and the cost of an append after thousands of commits."""
 
 import argparse
 import tempfile
@@ -26,7 +26,7 @@ MB = 1 << 20
 
 
 def run(events: int = EVENTS) -> list[Figure]:
-    """Measure memory and disk with `events` events of 2 KB, then appends of 2 events."""
+    """Measure memory and disk use with `events` events of 2 KB, then appends of 2 events."""
     return [*_memory_and_disk(events), *_appends()]
 
 
@@ -41,10 +41,10 @@ def _memory_and_disk(events: int) -> list[Figure]:
         assert server.parser
         return [
             Figure(f"serve after {events:,} events: memory now", memory_mb(server.process, "VmRSS"), "MB", 150),
-            Figure("serve: memory at its highest", memory_mb(server.process, "VmHWM"), "MB"),
+            Figure("serve: peak memory", memory_mb(server.process, "VmHWM"), "MB"),
             Figure("serve: CPU per event, batches of 500", sent.cpu_us, "us", cpu_us=sent.cpu_us),
             Figure(f"parser after {events:,} events: memory now", memory_mb(server.parser, "VmRSS"), "MB", 400),
-            Figure("parser: memory at its highest", memory_mb(server.parser, "VmHWM"), "MB"),
+            Figure("parser: peak memory", memory_mb(server.parser, "VmHWM"), "MB"),
             Figure("events/s from POST to lake", events / seconds, "1/s"),
             Figure("log on disk, per event", _bytes(server.folder / "log") / events, "bytes", floor=size),
             Figure("lake on disk, per event", _bytes(server.folder / "lake") / events, "bytes", floor=size),
@@ -58,7 +58,7 @@ def _wait_until_stored(server: Server, events: int) -> None:
             if found.get("stored") == events and found["pending"] == 0:
                 return
             if found.get("pending") == 0:
-                raise SystemExit(f"Sent {events} events, the audit says {found}.")
+                raise SystemExit(f"The benchmark sent {events} events, but the audit reports {found}.")
             time.sleep(0.5)
 
 
@@ -67,7 +67,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _appends() -> list[Figure]:
-    """Commit 2,600 batches of 2 events, compacting as the parser's process does."""
+    """Commit 2,600 batches of 2 events, with the same compaction as the parser process."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         folder = Path(name)
         log = fill_log(folder / "log", generate(2 * COMMITS, 2))
@@ -94,7 +94,7 @@ def _appends() -> list[Figure]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--events", type=int)

@@ -1,9 +1,10 @@
-"""Compare inferred lineage with the text of statements: a column that a statement names is used, whatever names it.
+"""Check that inference reports a column as used wherever a statement names it.
 
-`python -m bench.named_sql`: each expression of `named_expressions.txt` stands at positions of `named_positions.txt`, in
-five dialects. The column `mk` belongs to one table only, and each statement fails without it. So `mk` must be used, or
-the table opaque, or the statement not read. Goal: none is missed. Many forms are no SQL of a dialect: those are not
-read. Printed: what is missed, and how many statements have each outcome.
+`python -m bench.named_sql` inserts each expression of `named_expressions.txt` at positions of `named_positions.txt`, in
+five dialects. The column `mk` belongs to one table only, and each statement fails without it. Inference must therefore
+report `mk` as used, report the table as opaque, or reject the statement. A statement is *missed* if inference does
+none of these; the goal is zero. Many forms are invalid in some dialects, and inference rejects those. The output lists
+the missed statements and counts each outcome.
 """
 
 import sys
@@ -21,7 +22,7 @@ EXPRESSIONS = Path(__file__).with_name("named_expressions.txt").read_text().spli
 POSITIONS = Path(__file__).with_name("named_positions.txt").read_text().splitlines()
 
 _FREQUENT = 15
-"""The first positions, in which every expression stands when all are compared."""
+"""The number of leading positions that every expression is combined with."""
 
 _T = ("a", "b", "c", "mk", "s", "s.x", "s.y", "xs", "j", "ts")
 _OUT = RunTable(("db.out",), ("o1", "o2"), is_input=False, is_output=True)
@@ -43,7 +44,7 @@ def some_statements() -> Iterator[NamedStatement]:
 
 
 def all_statements() -> Iterator[NamedStatement]:
-    """Yield each expression at all frequent positions, and three at all others, in all dialects."""
+    """Yield each expression at all frequent positions, and three expressions at all others, in all dialects."""
     pairs = [(expression, position) for expression in EXPRESSIONS for position in POSITIONS[:_FREQUENT]]
     three = ("{c}", "abs({c}) + 1", "(SELECT max(k) FROM u WHERE k = {c})")
     pairs += [(expression, position) for expression in three for position in POSITIONS[_FREQUENT:]]
@@ -58,30 +59,30 @@ def _statement(expression: str, position: str, at: int) -> NamedStatement:
 
 
 def outcome(statement: NamedStatement, *, is_listed: bool = True) -> str:
-    """Return `used`, `opaque`, `unread` or `missed`; is_listed: events list the columns of the table."""
+    """Return `used`, `opaque`, `unread` or `missed`; is_listed: the events contain the columns of the table."""
     tables = (
         RunTable(("db.t",), _T if is_listed else (), is_input=True, is_output=False),
         RunTable(("db.u",), ("k", "b", "d"), is_input=True, is_output=False),
         _OUT,
     )
     try:
-        said = read_script(statement.text, statement.dialect, tables).get(2)
+        lineage = read_script(statement.text, statement.dialect, tables).get(2)
     except UnsupportedSql:
         return "unread"
-    if said is None or isinstance(said, str):
+    if lineage is None or isinstance(lineage, str):
         return "unread"
-    if 0 in said.possible_sources:
+    if 0 in lineage.possible_sources:
         return "opaque"
-    every = (*said.columns.values(), said.row_origins)
+    every = (*lineage.columns.values(), lineage.row_origins)
     return (
         "used"
-        if any((place, name.partition(".")[0]) == (0, "mk") for made in every for place, name in made)
+        if any((place, name.partition(".")[0]) == (0, "mk") for origins in every for place, name in origins)
         else "missed"
     )
 
 
 def main() -> int:
-    """Compare all statements; returns 1 if a column is missed."""
+    """Check all statements; returns 1 if a column is missed."""
     outcomes: Counter[str] = Counter()
     for statement in all_statements():
         for is_listed in (True, False):

@@ -1,10 +1,11 @@
-"""Plain SQL with the column lineage that Spark's listener observed: recorded by the real ones when it is asked for.
+"""Record plain SQL with the column lineage that Spark's listener observed, when a benchmark needs it.
 
-`python -m bench.observed_sql`: each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and each of
-`bench/medallion.sql` fills a table of its own from empty ones; the listener's events go to `.cache/observed-sql/`, as
-TPC's texts are not ours to hand on. A query that Spark refuses is left out and reported.
+`python -m bench.observed_sql` runs each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and of
+`bench/medallion.sql` on empty tables, and inserts its result into a new table. It writes the listener's events to
+`.cache/observed-sql/`, because the license of the TPC queries does not allow their distribution. A query that Spark
+rejects is skipped and reported.
 
-The split was fixed before anything was recorded: by the key of a statement's *name* (`tpcds_14`), half is set aside.
+A hash of the statement's *name* (`tpcds_14`) sets half of the statements aside. The split was fixed before recording.
 """
 
 import json
@@ -30,14 +31,14 @@ _WORDLESS = re.compile(r"\W+")
 
 
 class Query(NamedTuple):
-    """A query, and the name of the table that it fills."""
+    """A query and the name of the table that it fills."""
 
     name: str
     sql: str
 
 
 def observed_statements() -> list[Statement]:
-    """Return every statement that Spark took, by its newest event with column lineage; records what is not there."""
+    """Return the newest event with column lineage of every statement; records missing groups first."""
     if not all(_events(group).is_file() for group in GROUPS):
         subprocess.run([sys.executable, "-m", "bench.observed_sql"], cwd=ROOT, check=True)
     found: dict[str, Statement] = {}
@@ -51,11 +52,11 @@ def observed_statements() -> list[Statement]:
 
 
 def _filled(event: dict[str, Any]) -> str:
-    """Return the name of the statement whose columns an event tells, or nothing."""
+    """Return the name of the statement that the column lineage in an event belongs to, or an empty string."""
     outputs = event.get("outputs") or []
-    told = [each for each in outputs if (each.get("facets") or {}).get("columnLineage")]
+    written = [each for each in outputs if (each.get("facets") or {}).get("columnLineage")]
     query = ((event["job"].get("facets") or {}).get("sql") or {}).get("query")
-    return str(told[0]["name"]).rpartition("/")[2] if told and query else ""
+    return str(written[0]["name"]).rpartition("/")[2] if written and query else ""
 
 
 def _events(group: str) -> Path:
@@ -81,13 +82,13 @@ def _of(group: str) -> tuple[list[TpcTable], list[Query]]:
         TpcTable(name, re.sub(r"\b(VARCHAR|INTEGER)\b", lambda found: _TYPES[found[0]], columns))
         for name, columns in tpc_tables(group)
     ]
-    # DuckDB quotes a name as the standard says, Spark by its own mark
+    # DuckDB quotes names with double quotes, Spark with backticks
     return tables, [Query(f"{group}_{n}", sql.rstrip("; \n").replace('"', "`")) for n, sql in tpc_queries(group)]
 
 
 def record(group: str) -> None:
-    """Run the queries of a group under Spark and its listener, from the first one on, whatever was cut off before."""
-    from pyspark.sql import SparkSession  # who reads what is recorded needs no Spark
+    """Run the queries of a group with Spark and its listener; discards the files of an interrupted recording."""
+    from pyspark.sql import SparkSession  # only recording needs Spark
 
     require_java()
     place = RECORDED / group
@@ -101,23 +102,23 @@ def record(group: str) -> None:
     tables, queries = _of(group)
     for table, columns in tables:
         spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING parquet")
-    refused = {}
+    rejected = {}
     for name, sql in queries:
         try:
             fields = spark.sql(sql).schema.fields
             columns = ", ".join(f"{column} {field.dataType.simpleString()}" for column, field in _named(fields))
             spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet")
             spark.sql(f"INSERT INTO {name}\n{sql}")
-        except Exception as error:  # whatever Spark says of a dialect that is not its own
-            refused[name] = str(error).splitlines()[0]
+        except Exception as error:  # Spark rejects some queries of other dialects
+            rejected[name] = str(error).splitlines()[0]
     spark.stop()
-    for name, why in refused.items():
-        print(f"{name} is left out: {why}")
+    for name, why in rejected.items():
+        print(f"{name} is skipped: {why}")
     events.replace(_events(group))
 
 
 def _named(fields: Any) -> list[tuple[str, Any]]:
-    """Return the columns of a table for what a query gives: names that Parquet takes, each once."""
+    """Return column names for the result of a query: valid in Parquet, and unique."""
     names = [_WORDLESS.sub("_", field.name.casefold()).strip("_") or "value" for field in fields]
     return [
         (f"{name}_{at}" if name in names[:at] else name, field)
@@ -145,7 +146,7 @@ def _settings(place: Path, events: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    """Record what is not there, each group by a session of its own; with a group's name, that one."""
+    """Record the missing groups, each in a separate process; with group names as arguments, record only those."""
     for group in sys.argv[1:] or GROUPS:
         if _events(group).is_file():
             continue

@@ -1,8 +1,8 @@
-"""How many files Headwater has open, and keeps, over many small commits of an event that no other is like.
+"""Count the open files and the stored files of Headwater over many small commits of unique events.
 
-Each has its own segment of the log. `python -m bench.open_files [COMMITS]`: a line per 50 commits with the
-descriptors of each process, of them those of the log, files of the log, files of the lake that a version of a table
-uses, all of the lake's data files, and entries of its tables' logs.
+`python -m bench.open_files [COMMITS]` puts each event into its own log segment. Every 50 commits, it prints the open
+descriptors of each process (and how many belong to the log), the log files, the lake's data files in use and in total,
+and the entries of the tables' logs.
 """
 
 import os
@@ -23,7 +23,7 @@ EVERY = 50
 
 
 def measure(commits: int) -> None:
-    """Post one event at a time, wait until it is in the lake, and count."""
+    """Post one event at a time, wait until it is in the lake, and count the files."""
     with (
         tempfile.TemporaryDirectory() as name,
         headwater(tick="20ms", folder=Path(name)) as server,

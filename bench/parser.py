@@ -1,4 +1,4 @@
-"""Parser: log to Delta on one core, CPU per event by stage, against decoding and writing the bodies alone."""
+"""Measure the parser, from log to Delta on one core: CPU per event and stage. The floor only decodes and writes."""
 
 import argparse
 import asyncio
@@ -36,7 +36,7 @@ KILOBYTES = 8
 
 
 def run(rounds: int = ROUNDS) -> list[Figure]:
-    """Measure jobs that recur and lineage that is always new, each in rounds of 4 batches of 1,000 events."""
+    """Measure recurring jobs and lineage that is always new, each in rounds of 4 batches of 1,000 events."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -50,7 +50,7 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
 
 def _measure(name: str, rounds: int, *, goal: float, new_lineage: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
-        count = (rounds * BATCHES + 1) * BATCH  # the first batch is not measured: it learns what recurs
+        count = (rounds * BATCHES + 1) * BATCH  # the first batch is not measured: it fills the caches
         log = fill_log(Path(folder) / "log", generate(count, KILOBYTES, jobs=JOBS, new_lineage=new_lineage))
         bronze = Bronze(f"{folder}/bronze")
         parser = PartitionParser(log, bronze, FolderClaims(Path(folder) / "claims"), "bench")
@@ -70,7 +70,7 @@ def _measure(name: str, rounds: int, *, goal: float, new_lineage: bool) -> list[
 
 
 def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:
-    """Write bodies to a log; returns its reader."""
+    """Write event bodies to a log and return its reader."""
 
     async def fill() -> None:
         log = SqliteLog(folder)
@@ -83,7 +83,7 @@ def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:
 
 
 def _parse(parser: PartitionParser, log: SqliteLogReader, after: int) -> float:
-    """Parse 4 batches; returns CPU per event (us), log read included."""
+    """Parse 4 batches; returns CPU per event (us), including reading the log."""
     began = time.process_time()
     for first in range(after, after + BATCHES * BATCH, BATCH):
         parser.commit_delivery(log.read(first, limit=BATCH, max_bytes=1 << 30))
@@ -104,7 +104,7 @@ def _floor(log: SqliteLogReader, after: int, uri: str) -> float:
 
 
 class _Stages:
-    """The parser's work, one stage after the other, each with its CPU time."""
+    """Runs the stages of the parser separately and measures the CPU time of each."""
 
     def __init__(self, log: SqliteLogReader, bronze: Bronze):
         self._log = log
@@ -117,7 +117,7 @@ class _Stages:
         bronze.create("bench", log.source.epoch)
 
     def take(self, records: Sequence[LoggedRecord], *, keep: bool) -> None:
-        """Take a batch through all stages; the times count if `keep`."""
+        """Run a batch through all stages; `keep` records the times."""
         self._keep = keep
         last = records[-1].sequence
         with self._stage("read the log"):
@@ -154,7 +154,7 @@ class _Stages:
 
 
 class _ReadAlready(EventReader):
-    """Gives events that were read before, so that making rows of them is timed alone."""
+    """Returns events that were decoded before, so that only building rows is measured."""
 
     def __init__(self, events: list[Event | InvalidEvent]):
         super().__init__()
@@ -165,7 +165,7 @@ class _ReadAlready(EventReader):
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     show("Parser", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))

@@ -1,7 +1,7 @@
-"""Which answers become safer where events say less: a table of operators and questions, and an example of each kind.
+"""Remove information from random events and find answers that become safer although there is less evidence.
 
-`python -m bench.proof --worlds 1000 --judges reference memory --examples`; exit status 1 if a kind became safer that
-`tests/proof/open.toml` does not list.
+`python -m bench.proof --worlds 1000 --judges reference memory --examples` prints a table of operators and questions and
+an example of each violation. The exit status is 1 if `tests/proof/open.toml` does not list a violation.
 """
 
 import argparse
@@ -17,9 +17,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--each", type=int, default=EACH, help="operators for each world")
+    parser.add_argument("--each", type=int, default=EACH, help="operators per world")
     parser.add_argument("--judges", nargs="+", choices=sorted(JUDGES), default=["reference", "memory"])
-    parser.add_argument("--examples", action="store_true", help="print a shrunk example of each kind")
+    parser.add_argument("--examples", action="store_true", help="print a shrunk example of each violation")
     given = parser.parse_args()
     unexpected: set[tuple[str, str]] = set()
     for name in given.judges:

@@ -1,6 +1,6 @@
-"""How long questions take in one process, of this release and of an older one, on two lakes.
+"""Measure the CPU time of questions in one process on two lakes, for this release and optionally for an older one.
 
-Each release builds its lake and its index from the same events. Times are CPU times without HTTP.
+Each release builds its lake and its index from the same events. The times do not include HTTP.
 """
 
 import argparse
@@ -27,23 +27,23 @@ from headwater.questions.declaring import Question
 from headwater.questions.definitions import lineage as lineage_questions
 
 SLOWEST = 1.3
-"""How many times as long as the older release this one may take, at the median."""
+"""The maximum ratio of the median CPU time to that of the older release."""
 
 LIMIT = 1_000
 ASKED = 60
 ROUNDS = 3
 WARM = 2
-"""Answers before those that are measured: the first reads the index."""
+"""Answers that are not measured; the first one loads the index."""
 
 LAKES = ("wide", "appends")
 _OWN = Path(__file__).resolve().parents[1]
 
 Answers = dict[str, tuple[float, float]]
-"""By question the median CPU time (ms) of an answer and the median number of its items."""
+"""By question: the median CPU time (ms) of an answer and the median number of its items."""
 
 
 def run(jobs: int | None = None, older: Path | None = None, lakes: tuple[str, ...] = LAKES) -> list[Figure]:
-    """Measure; older: a checkout of the release that is compared, whose turn comes between two turns of this one."""
+    """Measure the questions. older: a checkout of a release to compare with, measured alternately with this one."""
     figures: list[Figure] = []
     for lake in lakes:
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
@@ -60,8 +60,10 @@ def run(jobs: int | None = None, older: Path | None = None, lakes: tuple[str, ..
             found: dict[str, list[Answers]] = {which: [] for which in trees}
             for _ in range(ROUNDS):
                 for which in trees:
-                    told = _step(Path(name) / f"code of {which}", "ask", str(Path(name) / which), lake, str(jobs or 0))
-                    found[which].append(msgspec.json.decode(told, type=Answers))
+                    output = _step(
+                        Path(name) / f"code of {which}", "ask", str(Path(name) / which), lake, str(jobs or 0)
+                    )
+                    found[which].append(msgspec.json.decode(output, type=Answers))
             figures += _figures(lake, found)
     return figures
 
@@ -75,11 +77,11 @@ def _figures(lake: str, found: dict[str, list[Answers]]) -> Iterator[Figure]:
             continue
         old_ms, old_items = _least(found["older"], question)
         yield Figure(name, own_ms, "ms", SLOWEST * old_ms, floor=old_ms, ratio=own_ms / old_ms)
-        yield Figure(f"  of the older release, {old_items:,.0f} items", old_ms, "ms")
+        yield Figure(f"  older release, {old_items:,.0f} items", old_ms, "ms")
 
 
 def _least(rounds: list[Answers], question: str) -> tuple[float, float]:
-    """Return the least of the medians: other work on the machine makes a round slower, never faster."""
+    """Return the minimum of the medians, because other work on the machine can only slow a round down."""
     return min(each[question] for each in rounds)
 
 
@@ -136,7 +138,7 @@ def _ask(folder: Path, lake: str, jobs: int) -> Answers:
 
 
 def _columns(lake: str, jobs: int) -> tuple[list[tuple[str, str]], list[tuple[str, str]], str]:
-    """Return columns to ask for impact and for upstream, and their namespace."""
+    """Return columns for impact questions, columns for upstream questions, and their namespace."""
     if lake == "wide":
         early = wide.early_columns((jobs or wide.JOBS) // wide.LAYERS)
         deep = [each for each in early if "layer_04" in each[0]]
@@ -146,11 +148,11 @@ def _columns(lake: str, jobs: int) -> tuple[list[tuple[str, str]], list[tuple[st
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="the source tree of an older release")
-    parser.add_argument("--jobs", type=int, help="jobs of a lake, a multiple of 10; without it 2,000 and 1,000")
-    parser.add_argument("--lake", choices=LAKES, help="only this lake")
+    parser.add_argument("--jobs", type=int, help="number of jobs, a multiple of 10; default: 2,000 or 1,000 by lake")
+    parser.add_argument("--lake", choices=LAKES, help="measure only this lake")
     given = parser.parse_args()
     show("Questions", run(given.jobs, given.against, (given.lake,) if given.lake else LAKES))
 

@@ -1,4 +1,4 @@
-"""Random statements that write, and how dialects write what DuckDB writes in its own way."""
+"""Generate random statements that write, and translate DuckDB's syntax into other dialects."""
 
 import re
 from random import Random
@@ -23,14 +23,14 @@ _FIRST_WHOLE_ROWS = {
     "bigquery": ("LENGTH(TO_JSON_STRING(ARRAY_AGG({0} ORDER BY {1} LIMIT 1)[OFFSET(0)]))",),
     "snowflake": ("LENGTH(ARRAY_AGG(OBJECT_CONSTRUCT({0}.*)) WITHIN GROUP (ORDER BY {1})::text)",),
 }
-"""By dialect how a statement takes a whole row, and the first of several."""
+"""By dialect: expressions for a whole row, and for the first of several whole rows."""
 
 _WHOLE_ROW = re.compile(r"WHOLE_ROW_OF\(([^()]+)\)", re.IGNORECASE)
 _FIRST_WHOLE_ROW = re.compile(r"WHOLE_FIRST_OF\(([^(),]+), ([^()]+)\)", re.IGNORECASE)
 
 
 def random_statement(random: Random) -> Statement:
-    """Return a random statement; not all of them run."""
+    """Return a random statement; some do not run."""
     writer = QueryWriter(random)
     if random.random() < 0.25:
         return _script(writer)
@@ -39,7 +39,7 @@ def random_statement(random: Random) -> Statement:
 
 
 def written_as(statement: Statement, dialect: str, random: Random) -> str:
-    """Return a statement in the words of a dialect."""
+    """Return the text of a statement in a dialect."""
     text = statement.text
     if dialect != "duckdb":
         text = "; ".join(sqlglot.transpile(text, "duckdb", dialect))
@@ -47,12 +47,12 @@ def written_as(statement: Statement, dialect: str, random: Random) -> str:
 
 
 def as_executed(text: str) -> str:
-    """Return a statement as DuckDB runs it."""
+    """Return the text of a statement in the syntax that DuckDB runs."""
     return _spelt(text, _WHOLE_ROWS["duckdb"][0], _FIRST_WHOLE_ROWS["duckdb"][0])
 
 
 def dialect_for(statement: Statement, random: Random) -> str:
-    """Return a dialect in which a statement means the same."""
+    """Return a random dialect in which the statement has the same meaning."""
     return "duckdb" if statement.forms & DUCKDB_ONLY else random.choice(DIALECTS)
 
 

@@ -1,4 +1,4 @@
-"""Random queries for `bench.executed_sql`: compositions of the forms in which lineage has missed references."""
+"""Generate random queries for `bench.executed_sql` from SQL forms in which inference once missed references."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,7 +8,7 @@ TABLES: dict[str, dict[str, str]] = {
     "t": {"a": "INT", "b": "INT", "c": "INT", "s": "STRUCT(x INT, y INT)", "xs": "INT[]"},
     "u": {"k": "INT", "b": "INT", "d": "INT", "ys": "INT[]"},
 }
-"""By table its columns and their types. Both tables have `b`."""
+"""By table: its columns and their types. Both tables have a column `b`."""
 
 
 WHOLE_ROWS = frozenset({
@@ -26,16 +26,16 @@ DUCKDB_ONLY = frozenset({
     "UNION BY NAME of stars", "method", "macro", "dropped temporary table", "alias in an ORDER BY expression",
     "DELETE RETURNING", "CTE that hides a table",  # sqlglot moves a CTE out of its query for Spark
 })  # fmt: skip
-"""Forms that other dialects do not have, or in which names mean something else there."""
+"""Forms that other dialects do not have, or in which they resolve names differently."""
 
 Query = tuple[str, list[str]]
 """A query and the names of its columns."""
 
 
 class Statement(NamedTuple):
-    """Statements that run one after the other, the columns that they write, and the forms that they have.
+    """Statements that run one after another, the columns that they write, and their SQL forms.
 
-    A single query writes `out`; a script of several statements, or one that writes, names `target` itself.
+    A single query writes to `out`. A script that writes itself has the name of its target table in `target`.
     """
 
     script: tuple[str, ...]
@@ -45,36 +45,35 @@ class Statement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The statements as one text."""
+        """The statements as one script."""
         return "; ".join(self.script)
 
 
 class QueryWriter:
-    """Writes the queries of one statement."""
+    """Generates the queries of one statement and records their forms."""
 
     def __init__(self, random: Random) -> None:
-        """Have written nothing yet."""
         self.random = random
         self.forms: set[str] = set()
         self._aliases = 0
 
     def choose(self, form: str, text: str) -> str:
-        """Note the form of a text."""
+        """Record the form of a text and return the text."""
         self.forms.add(form)
         return text
 
     def one_of(self, forms: dict[str, str]) -> str:
-        """Return the text of a random form."""
+        """Return the text of a randomly chosen form."""
         form = self.random.choice(list(forms))
         return self.choose(form, forms[form])
 
     def alias(self) -> str:
-        """Return a name that no other part of the statement has."""
+        """Return a name that is unique within the statement."""
         self._aliases += 1
         return f"q{self._aliases}"
 
     def query(self, depth: int = 2) -> Query:
-        """Return a query and the names of its columns."""
+        """Return a random query and the names of its columns."""
         forms: list[Callable[[], Query]] = [lambda: self._select(depth)]
         if depth:
             forms += [lambda: self._select(depth), lambda: self._select(depth), lambda: self._cte(depth)]
@@ -217,7 +216,7 @@ class QueryWriter:
         return self.one_of(forms), ["o1"]
 
     def _reused_alias(self) -> Query:
-        """Give a column a name that another column of the table may have, too."""
+        """Return a query with an alias that may be equal to the name of another column of the table."""
         given, value, other = self.random.choice("abcz"), self._plain(), self.random.choice("abc")
         forms = {
             "alias used again": f"SELECT {value} AS {given}, {given} + {other} AS o2 FROM t",
@@ -240,7 +239,7 @@ class QueryWriter:
     # Sources
 
     def _source(self, depth: int) -> Query:
-        """Return what a FROM names, and the columns of it by qualified names."""
+        """Return the text of a FROM clause and the qualified names of its columns."""
         t, u, inner = self.alias(), self.alias(), self.alias()
         of_t, of_u = [f"{t}.a", f"{t}.b", f"{t}.c"], [f"{u}.k", f"{u}.b", f"{u}.d"]
         some = [*of_t, f"{inner}.e"] if self.random.random() < 0.5 else of_t
@@ -301,7 +300,7 @@ class QueryWriter:
     # Expressions
 
     def _plain(self) -> str:
-        """Return an expression of columns of `t` without qualifiers."""
+        """Return an expression of unqualified columns of `t`."""
         return self.random.choice(["a", "b", "c", "a + b", "s.x", "len(xs)", "coalesce(c, a)", "s['y']"])
 
     def _column(self, columns: list[str]) -> str:
@@ -381,6 +380,6 @@ class QueryWriter:
 
 
 def _alias(columns: list[str]) -> str:
-    """Return the alias of a source by its columns."""
+    """Return the alias in the names of a source's columns."""
     qualified = next((each for each in columns if "." in each), "t.")
     return qualified.partition(".")[0]

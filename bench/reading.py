@@ -1,8 +1,8 @@
-"""Marquez's calls over HTTP, one after the other on one connection: median and p99.
+"""Measure the Marquez API over HTTP, sequentially over one connection: median and p99.
 
-On 20,000 events of 500 jobs and 1,000 datasets of 20 columns, at rest and with 500 events/s coming in; then on 800,000
-column edges, and the index of 200,000 events from nothing. `--quick` leaves out the last two.
-`python -m bench.reading FILE` asks about the events of a file instead, one JSON event a line.
+The first part uses 20,000 events of 500 jobs and 1,000 datasets with 20 columns, at rest and under 500 events/s. The
+second part uses 800,000 column edges, and the third builds the index of 200,000 events from scratch. `--quick` runs
+only the first part. `python -m bench.reading FILE` runs it with the events of a file, one JSON event per line.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from headwater.operations.settings import load_settings
 EVENTS = 20_000
 JOBS = 500
 KILOBYTES = 12
-"""20 columns a dataset."""
+"""The event size that corresponds to 20 columns per dataset."""
 
 MANY_EVENTS = 200_000
 BATCH = 200
@@ -62,19 +62,19 @@ CALLS: dict[str, tuple[Ask, int, float | None]] = {
     "events/lineage?limit=50": (_plain("events/lineage", limit="50"), 50, None),
     "stats/lineage-events": (_plain("stats/lineage-events", period="DAY"), 100, None),
 }
-"""Name → how it is asked, how often, the goal for the median (ms) on 20,000 events at rest."""
+"""Name -> the request, the number of repetitions, and the goal for the median (ms) with 20,000 events at rest."""
 
 BUSY, WIDE = 2, 5
-"""Times the goal with events coming in, and on 800,000 column edges."""
+"""Factors of the goal with incoming events, and with 800,000 column edges."""
 
 
 def run() -> list[Figure]:
-    """Measure everything: a quarter of an hour."""
+    """Run all parts, which takes about a quarter of an hour."""
     return [*run_quick(), *_wide(), *_many()]
 
 
 def run_quick(file: Path | None = None) -> list[Figure]:
-    """Send the events, wait for the index, ask; then ask again while 500 events a second come in."""
+    """Send the events, wait for the index, and measure at rest and with 500 incoming events per second."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", dir="/dev/shm") as name:
         events = file or write_events(Path(name) / "events.ndjson", EVENTS, KILOBYTES, jobs=JOBS)
         with headwater(tick="1s", folder=Path(name) / "data") as server:
@@ -87,7 +87,7 @@ def run_quick(file: Path | None = None) -> list[Figure]:
             index = sum(each.stat().st_size for each in (server.folder / "index").glob("*.sqlite"))
             with incoming(server.url, events, RATE, start=1):
                 time.sleep(3)
-                figures += _ask_all(server, client, f", {RATE} events/s coming in", BUSY)
+                figures += _ask_all(server, client, f", {RATE} incoming events/s", BUSY)
             return [
                 *figures,
                 Figure("events sent and in the index", built, "s"),
@@ -97,7 +97,7 @@ def run_quick(file: Path | None = None) -> list[Figure]:
 
 
 def _wide() -> list[Figure]:
-    """Ask about 800,000 column edges."""
+    """Measure the requests on 800,000 column edges."""
     with _folder() as folder:
         parse(folder, wide_events())
         with headwater(tick="1s", folder=folder) as server:
@@ -107,12 +107,12 @@ def _wide() -> list[Figure]:
 
 
 def _many() -> list[Figure]:
-    """Build the index of 200,000 events from nothing, then start with the one that is there."""
+    """Start with 200,000 events and no index, then start again with the existing index."""
     with _folder() as folder:
         events = write_events(folder / "events.ndjson", EVENTS, KILOBYTES, jobs=JOBS)
         parse(folder, bodies(events, MANY_EVENTS, 0))
-        found = [Figure("load of the machine, index from nothing", os.getloadavg()[0], "")]
-        for what, goal in (("from nothing", 60), ("that is there", 5)):
+        found = [Figure("machine load, index from scratch", os.getloadavg()[0], "")]
+        for what, goal in (("from scratch", 60), ("that exists", 5)):
             began = time.perf_counter()
             with headwater(tick="1s", folder=folder) as server:
                 client = Client(server.url)
@@ -137,15 +137,15 @@ def _index_cpu(server: Server) -> Figure:
 def _memory(server: Server) -> list[Figure]:
     assert server.index
     return [
-        Figure(f"  process {name}: memory at its highest", memory_mb(process, "VmHWM"), "MB", 1024)
+        Figure(f"  process {name}: peak memory", memory_mb(process, "VmHWM"), "MB", 1024)
         for name, process in (("serve", server.process), ("index", server.index))
     ]
 
 
 def _ask_all(server: Server, client: Client, when: str, factor: float = 1, share: float = 1) -> Iterator[Figure]:
-    """Ask every call; factor: of the goal, share: of the times; CPU is that of process `serve` for an answer."""
+    """Measure every request. `factor` scales the goals, `share` the repetitions; CPU is that of `serve` per request."""
     datasets, chance = _datasets(client), random.Random(3)
-    yield Figure(f"load of the machine{when}", os.getloadavg()[0], "")
+    yield Figure(f"machine load{when}", os.getloadavg()[0], "")
     for name, (ask, times, goal) in CALLS.items():
         before = server.process.cpu_times()
         answers = [_answer(name, ask(client, chance.choice(datasets))) for _ in range(max(5, int(share * times)))]
@@ -154,13 +154,13 @@ def _ask_all(server: Server, client: Client, when: str, factor: float = 1, share
         cpu_us = (after.user + after.system - before.user - before.system) * 1e6 / len(waits)
         kilobytes = sum(len(body) for _, body in answers) / len(answers) / 1024
         yield Figure(f"{name}{when}: median", percentile(waits, 0.5), "ms", goal and goal * factor, cpu_us=cpu_us)
-        yield Figure(f"  p99, {kilobytes:,.1f} KB an answer", percentile(waits, 0.99), "ms")
+        yield Figure(f"  p99, {kilobytes:,.1f} KB per response", percentile(waits, 0.99), "ms")
 
 
 def _answer(name: str, answered: tuple[float, int, bytes]) -> tuple[float, bytes]:
     wait, status, body = answered
     if status != 200:
-        raise SystemExit(f"{name} answered {status}: {body[:300]!r}.")
+        raise SystemExit(f"{name} failed with status {status}: {body[:300]!r}.")
     return wait, body
 
 
@@ -175,7 +175,7 @@ def _send(url: str, events: Path) -> None:
         for at in range(0, len(lines), BATCH):
             body = b"[" + b",".join(lines[at : at + BATCH]) + b"]"
             while http.post(f"{API}/lineage/batch", content=body).status_code != 204:
-                time.sleep(0.2)  # overload: the batch was not taken
+                time.sleep(0.2)  # the receiver is overloaded and rejected the batch
 
 
 def _wait(client: Client, count: int) -> None:
@@ -187,7 +187,7 @@ def _wait(client: Client, count: int) -> None:
 
 
 def _datasets(client: Client) -> list[str]:
-    """Return the node ids of every dataset."""
+    """Return the node IDs of all datasets."""
     _, _, body = client.get(f"{API}/namespaces")
     found: list[str] = []
     for namespace in msgspec.json.decode(body)["namespaces"]:
@@ -198,7 +198,7 @@ def _datasets(client: Client) -> list[str]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--quick", action="store_true")

@@ -1,4 +1,4 @@
-"""Receiver: CPU per acknowledged event against its floor, and how long clients wait for the durable answer."""
+"""Measure the receiver's CPU per acknowledged event against its floor, and the latency of its responses."""
 
 import argparse
 import tempfile
@@ -13,7 +13,7 @@ OPEN_RATE = 500
 
 
 def run(rounds: int = ROUNDS) -> list[Figure]:
-    """Measure, 15 KB and 2 KB, Headwater and floor in turn; then at an open-loop rate beside the parser."""
+    """Measure Headwater and the floor alternately, with 15 KB and 2 KB; then at a fixed rate while the parser runs."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         large = write_events(Path(name) / "15.ndjson", 1000, 15)
         small = write_events(Path(name) / "2.ndjson", 1000, 2)
@@ -22,7 +22,7 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
                 alone, floor, small, rounds, "2 KB"
             )
         with headwater(tick="1s") as busy:
-            load(busy, large, count=OPEN_RATE, rate=OPEN_RATE)  # the parser's tables exist when it counts
+            load(busy, large, count=OPEN_RATE, rate=OPEN_RATE)  # let the parser create its tables before measuring
             return figures + _open_loop(busy, large, rounds)
 
 
@@ -36,11 +36,17 @@ def _against_floor(subject: Server, floor: Server, file: Path, rounds: int, size
     rate, floor_rate = (middle([pair[side].events_per_s for pair in pairs]) for side in (0, 1))
     return [
         Figure(f"{size}: CPU per event / floor", ratio, "x", 1.5, "<=", 1.0, ratio, cpu_us),
-        Figure(f"{size}: floor's CPU per event", floor_us, "us", cpu_us=floor_us),
+        Figure(f"{size}: floor: CPU per event", floor_us, "us", cpu_us=floor_us),
         Figure(
-            f"{size}: p99 of {CONNECTIONS} closed-loop clients, alone", p99, "ms", 15, "<=", floor_p99, p99 / floor_p99
+            f"{size}: p99 of {CONNECTIONS} closed-loop clients, no parser",
+            p99,
+            "ms",
+            15,
+            "<=",
+            floor_p99,
+            p99 / floor_p99,
         ),
-        Figure(f"{size}: rate meanwhile", rate, "1/s", floor=floor_rate, ratio=rate / floor_rate),
+        Figure(f"{size}: rate", rate, "1/s", floor=floor_rate, ratio=rate / floor_rate),
     ]
 
 
@@ -51,11 +57,11 @@ def _round(server: Server, file: Path, number: int) -> Load:
 def _open_loop(server: Server, file: Path, rounds: int) -> list[Figure]:
     found = [load(server, file, count=OPEN_RATE * 8, rate=OPEN_RATE, start=n * 1000) for n in range(1, rounds + 1)]
     p99, cpu_us = middle([one.p99_ms for one in found]), middle([one.cpu_us for one in found])
-    return [Figure(f"15 KB: p99 at {OPEN_RATE}/s, open loop, beside the parser", p99, "ms", 30, cpu_us=cpu_us)]
+    return [Figure(f"15 KB: p99 at {OPEN_RATE}/s, open loop, with the parser", p99, "ms", 30, cpu_us=cpu_us)]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     show("Receiver", run(QUICK_ROUNDS if parser.parse_args().quick else ROUNDS))

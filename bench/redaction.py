@@ -1,8 +1,8 @@
-"""Redaction: recall on the corpus of formats, false alarms on events and names, growth on the worst texts, cost.
+"""Measure redaction: recall on the corpus of secret formats, false alarms, growth on the worst texts, and CPU cost.
 
 usage: python -m bench.redaction [compare | recall | alarms | growth | cost]
 
-`compare` prints recall, false alarms and cost of the rules of commit 8ded0218 and of these, side by side.
+`compare` prints recall, false alarms and cost of the current rules and of the rules of commit 8ded0218.
 """
 
 import gzip
@@ -43,13 +43,13 @@ HARMLESS = Path("tests/fixtures/secrets/harmless.ndjson")
 
 
 def compare() -> None:
-    """Print the figures of the rules of commit `BEFORE`, then of these: same corpora, one process for each."""
+    """Print the figures of the rules of commit `BEFORE`, then of the current rules, each in a separate process."""
     root = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", BEFORE, "headwater"], capture_output=True, check=True).stdout
         with tarfile.open(fileobj=BytesIO(archive)) as packed:
             packed.extractall(folder, filter="data")
-        for name, place in ((f"commit {BEFORE}", folder), ("these rules", str(root))):
+        for name, place in ((f"commit {BEFORE}", folder), ("current rules", str(root))):
             print(f"{name}:", flush=True)
             code = (
                 f"import sys; sys.path[:0] = [{place!r}, {str(root)!r}]; from bench.redaction import figures; figures()"
@@ -58,7 +58,7 @@ def compare() -> None:
 
 
 def figures() -> None:
-    """Print recall on the corpus, false alarms on recorded events and harmless facets, and CPU time of the search."""
+    """Print recall on the corpus, false alarms on recorded events and harmless facets, and the CPU time of the scan."""
     formats, samples = load_formats(), _samples()
     found = sum(not format_.survives for format_ in formats)
     print(f"  recall: {found} of {len(formats)} formats, {found / len(formats):.1%}")
@@ -66,13 +66,13 @@ def figures() -> None:
         changed = [value for value in map(json.loads, lines) if redact_value(value) is not value]
         print(
             f"  false alarms, {name}: {len(changed)} of {len(lines)} changed, "
-            f"{sum(may_need_redaction(lines))} looked through"
+            f"{sum(may_need_redaction(lines))} searched in detail"
         )
     scan = min(cpu(lambda: may_need_redaction(samples)) for _ in range(15))
-    print(f"  search: {scan / sum(map(len, samples)) * 1e9:.2f} ns/B, {scan / len(samples) * 1e6:.1f} us an event")
+    print(f"  scan: {scan / sum(map(len, samples)) * 1e9:.2f} ns/B, {scan / len(samples) * 1e6:.1f} us per event")
     values = [with_secret(json.loads(line)) for line in samples]
     walk = min(cpu(lambda: [redact_value(value) for value in values]) for _ in range(5))
-    print(f"  walk of an event with a secret: {walk / len(values) * 1e6:.0f} us")
+    print(f"  redaction of an event with a secret: {walk / len(values) * 1e6:.0f} us")
 
 
 def _samples() -> list[bytes]:
@@ -80,9 +80,9 @@ def _samples() -> list[bytes]:
 
 
 def recall() -> None:
-    """Print how many formats are found, of the half that rules were made with and of the half set aside."""
+    """Print how many formats are found, separately for the half used for writing rules and the half set aside."""
     formats = load_formats()
-    for half, set_aside in (("rules were made with", False), ("set aside", True)):
+    for half, set_aside in (("used for writing rules", False), ("set aside", True)):
         asked = [format_ for format_ in formats if format_.set_aside is set_aside]
         survive = [format_.name for format_ in asked if format_.survives]
         found = len(asked) - len(survive)
@@ -91,22 +91,24 @@ def recall() -> None:
 
 
 def alarms() -> None:
-    """Print which of the sample events, of 5,000 generated ones and of columns are changed, each with its place."""
+    """Print how many sample events, generated events and column descriptions are changed, and the changed places."""
     for name, lines in (("sample events", _samples()), ("generated events", [*generate(3000, 8), *generate(2000, 2)])):
         changed = [value for value in map(json.loads, lines) if redact_value(value) is not value]
-        print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(may_need_redaction(lines))} looked through")
+        print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(may_need_redaction(lines))} searched in detail")
     columns = sorted({*_columns()})
-    changed_columns = [column for column in columns if redact_value(_told(*column)) != _told(*column)]
+    changed_columns = [
+        column for column in columns if redact_value(_event_with_column(*column)) != _event_with_column(*column)
+    ]
     words = {description for _, description in columns}
     print(f"columns: {len({name for name, _ in columns})} names, {len(words)} descriptions")
-    print(f"columns whose event is changed: {len(changed_columns)} of {len(columns)}")
+    print(f"changed columns: {len(changed_columns)} of {len(columns)}")
     for text in sorted({description for _, description in changed_columns}):
         at = redact_text(text, prose=True).find("[REDACTED]")
         print(f"  changed: … {redact_text(text, prose=True)[max(0, at - 60) : at + 10]}")
 
 
 def growths() -> None:
-    """Print for each rule its slowest worst case, then what all rules take for 1 MB of the slowest ones."""
+    """Print the rules whose cost grows faster than their input, then the CPU time of all rules on the worst 1 MB."""
     texts = [format_.text for format_ in load_formats()]
     slowest: list[tuple[float, str]] = []
     steep, count = [], 0
@@ -117,44 +119,44 @@ def growths() -> None:
             steep += [(rule.name, case)] if growth(rule.apply, case) > LARGEST_RATIO else []
             spent = cpu(partial(rule.apply, repeated(case, 40_000)))
             slowest.append((spent, repeated(case, MEGABYTE).decode()))
-    print(f"growth: {count} texts of {len(RULES)} rules, steeper than {LARGEST_RATIO} a doubling: {steep}")
+    print(f"growth: {count} texts of {len(RULES)} rules; growth above {LARGEST_RATIO} per doubling: {steep}")
     worst = [text for _, text in sorted(slowest, key=lambda found: found[0])[-20:]]
     worst += [(secret * MEGABYTE)[:MEGABYTE] for secret in SECRETS]
     spent, text = max((cpu(partial(redact_text, text)), text) for text in worst)
     print(f"all rules, 1 MB: at most {spent:.2f} s of CPU, {text[:60]!r}")
     dashes = f"-- password=abc{'-' * 300_000}"
-    print(f"300,000 dashes behind -- password=abc: {cpu(partial(redact_text, dashes)):.3f} s of CPU")
+    print(f"-- password=abc with 300,000 dashes: {cpu(partial(redact_text, dashes)):.3f} s of CPU")
 
 
 def cost() -> None:
-    """Print what the search costs a byte, and a walk of an event that holds a secret."""
+    """Print the cost of the scan per byte, and of redacting an event with a secret."""
     for file in sorted(SAMPLES.glob("*.ndjson")):
         lines = [line for line in file.read_bytes().splitlines() if line.strip()]
         size = sum(map(len, lines))
         scan = median(cpu(lambda lines=lines: may_need_redaction(lines)) for _ in range(9))  # type: ignore[misc]
         values = [with_secret(json.loads(line)) for line in lines]
         walk = median(cpu(lambda values=values: [redact_value(v) for v in values]) for _ in range(9))  # type: ignore[misc]
-        print(f"{file.name}: scan {scan / size * 1e9:.2f} ns/B, walk with a secret {walk / len(lines) * 1e6:.0f} us")
+        print(f"{file.name}: scan {scan / size * 1e9:.2f} ns/B, redaction of a secret {walk / len(lines) * 1e6:.0f} us")
 
 
 def with_secret(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with a connection string in a property."""
+    """Return the event with a connection string in a custom property."""
     return {**event, "custom": {"spark.url": "jdbc:postgresql://db:5432/x?user=etl&password=" + "hunter2"}}
 
 
 def _columns() -> Iterator[tuple[str, str]]:
-    """Yield names with what is said of them: OpenLineage's facets, and what AWS's services call their fields.
+    """Yield field names and descriptions of OpenLineage's facets and of AWS's service APIs.
 
-    Each field in the spelling of its API and in that of a column.
+    Each AWS field is yielded in camel case and in snake case.
     """
     for file in SPEC.rglob("*.json"):
         yield from _fields(json.loads(file.read_text()))
     for file in Path(botocore.__path__[0]).glob("data/*/*/service-2.json.gz"):
         for shape in json.loads(gzip.decompress(file.read_bytes()))["shapes"].values():
             for name, field in shape.get("members", {}).items():
-                said = html.unescape(_MARKUP.sub("", field.get("documentation", "")))[:600]
-                yield name, said
-                yield _CAMEL.sub("_", name).lower(), said
+                description = html.unescape(_MARKUP.sub("", field.get("documentation", "")))[:600]
+                yield name, description
+                yield _CAMEL.sub("_", name).lower(), description
 
 
 def _fields(schema: Any) -> Iterator[tuple[str, str]]:
@@ -166,7 +168,7 @@ def _fields(schema: Any) -> Iterator[tuple[str, str]]:
         yield from _fields(value)
 
 
-def _told(name: str, description: str) -> dict[str, Any]:
+def _event_with_column(name: str, description: str) -> dict[str, Any]:
     """Return an event that contains the column name in every place for column names and descriptions."""
     facets = {
         "schema": {"fields": [{"name": name, "type": "string", "description": description}]},

@@ -1,4 +1,4 @@
-"""Processes under measurement: Headwater itself, floors, and the load on them."""
+"""Run the processes under measurement: Headwater, the floor receiver, and the load on them."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from bench.generate import generate
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that takes events, and the process whose cost counts."""
+    """A running receiver: its URL, the process that is measured, and the other processes of `headwater up`."""
 
     url: str
     process: psutil.Process
@@ -29,7 +29,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came of a load: CPU of the server per event (us), waits of the clients (ms)."""
+    """The results of a load: the server's CPU per event (us), latencies (ms) and throughput."""
 
     cpu_us: float
     p50_ms: float
@@ -39,7 +39,7 @@ class Load:
 
 @contextmanager
 def headwater(*, tick: str | None = None, folder: Path | None = None) -> Iterator[Server]:
-    """Run `headwater up` on a free port with this folder, or one of its own, and this tick or the default."""
+    """Run `headwater up` on a free port; `folder` defaults to a temporary folder, `tick` to the default setting."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         folder = folder or Path(name)
         up = ["up", "--data", str(folder), "--port", "0", *(["--tick", tick] if tick else [])]
@@ -53,16 +53,16 @@ def headwater(*, tick: str | None = None, folder: Path | None = None) -> Iterato
 
 
 def memory_mb(process: psutil.Process, name: str) -> float:
-    """Return the memory of a process: `VmRSS` now, `VmHWM` at its highest."""
+    """Return the memory of a process in MB: `VmRSS` is current memory, `VmHWM` is peak memory."""
     for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024
-    raise SystemExit(f"The system does not tell {name} of process {process.pid}.")
+    raise SystemExit(f"/proc/{process.pid}/status does not contain {name}.")
 
 
 @contextmanager
 def floor_receiver() -> Iterator[Server]:
-    """Run the receiver's floor."""
+    """Run the floor receiver (`bench.floor_receiver`)."""
     with (
         tempfile.TemporaryDirectory(prefix="headwater-bench-") as name,
         _started(["-m", "bench.floor_receiver", name], "http://") as (process, line),
@@ -77,7 +77,7 @@ def _started(arguments: list[str], wanted: str) -> Iterator[tuple[subprocess.Pop
         assert process.stdout
         line = next((line for line in process.stdout if wanted in line), None)
         if line is None:
-            raise SystemExit(f"{arguments} ended before it listened; its own lines say why.")
+            raise SystemExit(f"{arguments} exited before it listened. Its output above contains the reason.")
         yield process, line
     finally:
         process.terminate()
@@ -85,14 +85,14 @@ def _started(arguments: list[str], wanted: str) -> Iterator[tuple[subprocess.Pop
 
 
 def write_events(file: Path, count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False) -> Path:
-    """Write generated events as NDJSON."""
+    """Write generated events to an NDJSON file."""
     file.write_bytes(b"\n".join(generate(count, kilobytes, jobs=jobs, new_lineage=new_lineage)))
     return file
 
 
 @contextmanager
 def incoming(url: str, file: Path, rate: int, *, start: int) -> Iterator[None]:
-    """Let the events of a file come in, so many a second, from a process of its own; start: see `bench.load.bodies`."""
+    """Send the events of a file at `rate` per second from a separate process; start: see `bench.load.bodies`."""
     flags = [f"--rate={rate}", "--count=1000000", f"--start={start}", "--lazy"]
     process = subprocess.Popen([sys.executable, "-m", "bench.load", url, str(file), *flags], stdout=subprocess.DEVNULL)
     try:
@@ -103,7 +103,7 @@ def incoming(url: str, file: Path, rate: int, *, start: int) -> Iterator[None]:
 
 
 def answers(url: str, file: Path, **options: float) -> dict[str, Any]:
-    """Send events from a separate process, and return its statuses, waits and seconds."""
+    """Send events from a separate process, and return the statuses, latencies and duration."""
     flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
     flags += [f"--{name}" for name, value in options.items() if value is True]
     command = [sys.executable, "-m", "bench.load", url, str(file), *flags]
@@ -112,12 +112,12 @@ def answers(url: str, file: Path, **options: float) -> dict[str, Any]:
 
 
 def load(server: Server, file: Path, **options: float) -> Load:
-    """Send events from a separate process. Raises SystemExit unless all of them are acknowledged."""
+    """Send events from a separate process. Raises SystemExit unless the server acknowledges all of them."""
     before = server.process.cpu_times()
     found = answers(server.url, file, **options)
     after = server.process.cpu_times()
     if not found["statuses"].keys() <= {"200", "204"}:
-        raise SystemExit(f"{server.url} answered {found['statuses']}: nothing to measure.")
+        raise SystemExit(f"{server.url} responded with {found['statuses']}, so there is no valid measurement.")
     cpu_s = after.user + after.system - before.user - before.system
     waits = found["waits_ms"]
     return Load(

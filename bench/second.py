@@ -1,6 +1,6 @@
-"""A second Headwater behind the first: 200 random worlds fanned out, and replayed, into one beside it.
+"""Copy 200 random worlds into a second Headwater, by a sink and by a replay, and compare the answers of both.
 
-`python -m bench.second --worlds 200`; exit status 1 if a world differs in an answer; worlds are named by their seeds.
+`python -m bench.second --worlds 200` exits with status 1 if an answer differs, and prints the seeds of these worlds.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> int:
                 sends(world, other.url)
                 arrived(world, second)
             found = differing(world.folder, second)
-        print(f"{worlds} worlds, {sends.__name__}: {len(found)} differ (0) {found or ''}")
+        print(f"{worlds} worlds, {sends.__name__}: {len(found)} differ (goal 0) {found or ''}")
         status |= bool(found)
     return status
 

@@ -1,4 +1,4 @@
-"""What events cost the index by how much of them recurs: time, bytes on disk, runs known by their shape."""
+"""Measure the cost of indexing by how much of the events recurs: time, bytes on disk, and runs with a known shape."""
 
 import shutil
 import tempfile
@@ -30,16 +30,16 @@ ASKED = 100
 SPARK = Path(__file__).parent.parent / "tests" / "fixtures" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
 
 MIXES: dict[str, tuple[Iterator[bytes], float | None, float | None]] = {
-    f"{JOBS} jobs that recur": (generate(EVENTS, KILOBYTES, jobs=JOBS), 8_000, 2.5),
-    "a fifth of the outputs dated": (generate(EVENTS, KILOBYTES, jobs=JOBS, dated=True), None, None),
+    f"{JOBS} recurring jobs": (generate(EVENTS, KILOBYTES, jobs=JOBS), 8_000, 2.5),
+    "a fifth of the outputs with dates": (generate(EVENTS, KILOBYTES, jobs=JOBS, dated=True), None, None),
     "column lineage always new": (generate(EVENTS // 5, KILOBYTES, jobs=JOBS, new_lineage=True), None, None),
     "recorded, Spark's listener": (iter(SPARK.read_bytes().splitlines()), None, None),
 }
-"""Name → events, goals: events a second, KB an event."""
+"""Name -> events, and the goals: events per second, KB per event."""
 
 
 class Built(NamedTuple):
-    """What an index from nothing took: wall and CPU time (s), bytes on disk, share of runs known by their shape."""
+    """The cost of an index built from scratch: wall and CPU time (s), bytes, share of runs with a known shape."""
 
     wall: float
     cpu: float
@@ -48,7 +48,7 @@ class Built(NamedTuple):
 
 
 def shapes(rounds: int) -> list[Figure]:
-    """Build the index of each mix from nothing; ask for a job's newest runs."""
+    """Build the index of each mix from scratch, and measure requests for the newest runs of a job."""
     found: list[Figure] = []
     for name, (events, per_second, kilobytes) in MIXES.items():
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as path:
@@ -63,15 +63,15 @@ def shapes(rounds: int) -> list[Figure]:
 def _figures(name: str, count: int, built: list[Built], per_second: float | None, kb: float | None) -> list[Figure]:
     wall, cpu = middle([each.wall for each in built]), middle([each.cpu for each in built])
     return [
-        Figure(f"index from nothing, {count:,} events, {name}", count / wall, "1/s", per_second, ">=",
+        Figure(f"index from scratch, {count:,} events, {name}", count / wall, "1/s", per_second, ">=",
                cpu_us=cpu * 1e6 / count),
-        Figure("  on disk, an event", built[0].size / count / 1000, "KB", kb),
-        Figure("  runs known by their shape", built[0].known * 100, "%"),
+        Figure("  on disk, per event", built[0].size / count / 1000, "KB", kb),
+        Figure("  runs with a known shape", built[0].known * 100, "%"),
     ]  # fmt: skip
 
 
 def _parse(folder: Path, events: Iterator[bytes]) -> int:
-    """Bring events to bronze; returns how many."""
+    """Write events to bronze and return their number."""
     bodies = list(events)
     log = fill_log(folder / "log", iter(bodies))
     parser = PartitionParser(
@@ -84,7 +84,7 @@ def _parse(folder: Path, events: Iterator[bytes]) -> int:
 
 
 def _build(folder: Path) -> Built:
-    """Do what `IndexFollower` does, without an index; what lies on disk is measured before its log is folded in."""
+    """Build an index from scratch like `IndexFollower`; its size includes the write-ahead log."""
     shutil.rmtree(folder / "bench", ignore_errors=True)
     bronze = open_bronze(load_settings({"data": folder})[0])
     began, cpu = time.perf_counter(), time.process_time()
@@ -102,7 +102,7 @@ def _build(folder: Path) -> Built:
 
 
 def _runs(folder: Path) -> Figure:
-    """Ask a running Headwater for the newest runs of jobs, as Marquez's page does."""
+    """Request the newest runs of jobs from a running Headwater, as the job page of Marquez does."""
     with headwater(tick="1s", folder=folder) as server:
         client = Client(server.url)
         client.wait_for_index()

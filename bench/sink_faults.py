@@ -1,7 +1,7 @@
-"""How far a healthy `file` sink is behind the lake while another sink of its process has a fault, and without one.
+"""Measure how far a healthy `file` sink lags behind the lake, with and without a faulty sink in the same process.
 
-`python -m bench.sink_faults`. One event a commit; the lag is from the commit's file in Delta's log to the file
-that the sink writes, by their times, so it holds the sink's look at the lake, 50 ms here.
+Run `python -m bench.sink_faults`. Each commit contains one event. The lag is the time between the commit file in
+Delta's log and the file that the sink writes; it includes the sink's polling interval of 50 ms.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ def main() -> None:
         lags, commits = _lags(name)
         middle, worst = (percentile(lags, share) * 1000 for share in (0.5, 0.99))
         lake = percentile(commits, 0.5) * 1000
-        print(f"{name:28} lag p50 {middle:5.0f} ms, p99 {worst:6.0f} ms; into the lake p50 {lake:6.0f} ms")
+        print(f"{name:28} lag p50 {middle:5.0f} ms, p99 {worst:6.0f} ms; commit to the lake p50 {lake:6.0f} ms")
 
 
 def _lags(name: str) -> tuple[list[float], list[float]]:
@@ -30,8 +30,8 @@ def _lags(name: str) -> tuple[list[float], list[float]]:
         world = SinkWorld(Path(folder, "data"))
         healthy = sink(type="file", folder=f"{folder}/out", every="1ms")._replace(name="healthy")
         with nullcontext() if name == "none" else faulty_server(name) as served:
-            beside = sink(type="openlineage", url=served[1]) if served else None
-            with world.running(beside) if beside else nullcontext(), world.running(healthy) as runner:
+            faulty = sink(type="openlineage", url=served[1]) if served else None
+            with world.running(faulty) if faulty else nullcontext(), world.running(healthy) as runner:
                 return _measured(world, runner, Path(folder, "out"))
 
 

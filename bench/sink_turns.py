@@ -1,7 +1,7 @@
-"""Sinks of the Function App side by side, and one after the other: `python -m bench.sink_turns`.
+"""Compare running the Function App's sinks concurrently and one after another: `python -m bench.sink_turns`.
 
-Three sinks, of which the first one's target does not answer: when the other two had their events, and how long a run
-took (s, on the clock). One after the other is a run for each sink, in the order of the file.
+The target of the first of three sinks does not respond. The figures are the time until the other two sinks have
+delivered all events, and the time until the run ends. Sequentially, each sink has a separate run, in file order.
 """
 
 import json
@@ -20,7 +20,7 @@ TIMEOUT = "5s"
 
 
 def measured(is_in_turn: bool) -> tuple[float, float]:
-    """Return when the sound sinks had all, and when the run ended."""
+    """Return when the healthy sinks have delivered all events, and when the run ends (s)."""
     over = threading.Event()
 
     def hang(_: Asked) -> Said:
@@ -58,5 +58,5 @@ def _had_all(begun: float, *servers: SinkServer) -> float:
 if __name__ == "__main__":
     for kind in (False, True, False, True):
         had_all, took = measured(kind)
-        way = "in turn" if kind else "side by side"
-        print(f"{way}: the others had all after {had_all:.1f} s, the run took {took:.1f} s", flush=True)
+        way = "sequential" if kind else "concurrent"
+        print(f"{way}: the healthy sinks finished after {had_all:.1f} s, the run took {took:.1f} s", flush=True)

@@ -1,4 +1,4 @@
-"""Sinks on one core: from the lake to a folder, and to a local server that only answers; the floor is reading alone."""
+"""Measure sinks on one core: from the lake to a folder and to a no-op HTTP server. The floor only reads the lake."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ KILOBYTES = 2
 
 
 def run(rounds: int = ROUNDS) -> list[Figure]:
-    """Measure 20,000 events of 2 KB to each target, and reading them as the floor."""
+    """Measure 20,000 events of 2 KB for each target; the floor reads them without a target."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -58,8 +58,8 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
                 Figure("read, and convert for datahub", *_rate(whole), goal=3_000, sense=">=", cpu_us=_cpu_us(whole)),
                 Figure("read, and convert for purview", *_rate(built), goal=3_000, sense=">=", cpu_us=_cpu_us(built)),
                 _measure("file", rounds, folder, {"type": "file", "folder": f"{folder}/out"}, 20_000),
-                _measure("openlineage, 500 a request", rounds, folder, {**http, "batch": 500}, 2_000),
-                _measure("openlineage, one a request", rounds, folder, http, None),
+                _measure("openlineage, 500 per request", rounds, folder, {**http, "batch": 500}, 2_000),
+                _measure("openlineage, one per request", rounds, folder, http, None),
                 *_replay(Path(folder) / "data", url),
             ]
     finally:
@@ -74,7 +74,7 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
 
 
 def _replay(data: Path, url: str) -> Iterator[Figure]:
-    """Replay a lake with the command in a separate process."""
+    """Replay a lake with `headwater replay` in a separate process."""
     _fill(data, f"{data}/lake/bronze", REPLAYED)
     prepare_folder(load_settings({"data": data})[0])
     began = time.perf_counter()
@@ -82,14 +82,14 @@ def _replay(data: Path, url: str) -> Iterator[Figure]:
     process = psutil.Popen(command, stdout=subprocess.DEVNULL)
     memory = 0.0
     while process.poll() is None:
-        with suppress(OSError, SystemExit):  # it has ended since
+        with suppress(OSError, SystemExit):  # the process may have exited
             memory = memory_mb(process, "VmHWM")
         time.sleep(0.05)
     if process.returncode:
-        raise RuntimeError(f"the replay ended with status {process.returncode}")
+        raise RuntimeError(f"headwater replay exited with status {process.returncode}; its output has the reason.")
     name = f"replay of {REPLAYED:,} events"
     yield Figure(name, REPLAYED / (time.perf_counter() - began), "events/s")
-    yield Figure("  memory at its highest", memory, "MB", goal=300)
+    yield Figure("  peak memory", memory, "MB", goal=300)
 
 
 def _catalog(kind: str, url: str) -> Target:
@@ -120,7 +120,7 @@ def _fill(folder: Path, bronze: str, events: int = EVENTS) -> None:
 
 
 def _read(bronze: str, target: Target | None = None) -> None:
-    """Read all events, and convert them if there is a target, without sending them."""
+    """Read all events and, if there is a target, convert them without sending them."""
     lake = Bronze(bronze)
     feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next_batch(progress):
@@ -130,7 +130,7 @@ def _read(bronze: str, target: Target | None = None) -> None:
 
 
 def _drain(ledger: str, folder: str, text: str) -> None:
-    """Run the sink until it has taken all."""
+    """Run the sink until it has delivered all events."""
     stop = threading.Event()
     runner = SinkRunner(
         parse_sinks(text, "bench").sinks["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
@@ -146,7 +146,7 @@ def _drain(ledger: str, folder: str, text: str) -> None:
 
 @contextmanager
 def _no_op() -> Iterator[str]:
-    """Run a server of another process that answers 200 to everything."""
+    """Run an HTTP server in another process that responds to every POST with 200."""
     context = get_context("spawn")
     mine, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)

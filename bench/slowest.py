@@ -1,13 +1,13 @@
-"""Search for the event that costs a station the most CPU per byte, and measure it at 1 MB.
+"""Search for the event that costs a component the most CPU per byte, and measure it at 1 MB.
 
-Stations: receiver, parser, index, the rules as one task of Spark's silver runs them, and the two sinks that convert
-lineage (DataHub, Purview). The SQL of an event varies, too.
+The components are the receiver, the parser, the index, the lineage rules of a Spark silver task, and the two sinks that
+convert lineage (DataHub, Purview). The search also varies the SQL of an event.
 
-`python -m bench.slowest --tries 300 --seed 1`: hill climbing over what an event may say how often, at 64 KB, from the
-worst events of earlier searches on; the worst found of each station is then made 1 MB large. Goal: no event of 1 MB
-costs any station over 2 s of CPU.
+`python -m bench.slowest --tries 300 --seed 1` starts from the worst known events and changes how often each part
+occurs (hill climbing), at 64 KB. It then scales the worst event of each component to 1 MB. The goal is that no 1 MB
+event costs a component more than 2 s of CPU.
 
-`--spark` measures Spark's passes on the worst events, too: what a pass with the event costs beyond one without it.
+`--spark` also measures how much CPU the worst events add to a Spark pass.
 """
 
 import argparse
@@ -45,8 +45,8 @@ from tests.support.data.sink_world import no_token, sink, stored
 
 SMALL, LARGE = 64_000, 1_000_000
 WORST_S = 2.0
-_KEPT = 4
-_ANEW = 25
+_BEST = 4
+_TRIES_PER_FOLDER = 25
 STATIONS = ("receiver", "parser", "index", "rules", "sinks")
 KNOWN = (
     Heavy(),
@@ -60,14 +60,14 @@ KNOWN = (
     Heavy(inputs=979, outputs=979, of_dataset=1),
     Heavy(outputs=421, columns=1, nested=32, of_dataset=1, symlinks=1, tables=1),
 )
-"""Where a search begins: the worst that earlier ones found."""
+"""The worst events of earlier searches, where a search starts."""
 
 PASSES = 3
 _WARMING = 3
 
 
 class Stations:
-    """A log, a lake and an index in a folder; what each station spends on one event (s of CPU)."""
+    """A log, a lake and an index in a folder, to measure the CPU cost (s) of an event in each component."""
 
     def __init__(self, folder: Path) -> None:
         self._world = World(folder)
@@ -79,7 +79,7 @@ class Stations:
         self._base = self.spend(Heavy())
 
     def spend(self, event: Heavy) -> dict[str, float]:
-        """Return the cost of a new event in addition to that of an empty event."""
+        """Return the cost of a new event beyond the cost of an empty event."""
         self._number += 2
         body = event.body(self._number)
         self._world.append(body)
@@ -95,7 +95,7 @@ class Stations:
         return {name: max(0.0, cpu - self._base[name]) for name, cpu in spent.items()}
 
     def _derive(self, body: bytes) -> None:
-        """Derive edges as silver does, whose Python tasks run the same functions."""
+        """Derive edges with the functions that Spark's silver tasks run."""
         contents, naming = FacetContentsInMemory(), NameResolver()
         fact = FactsReader(self._rules.canonical, contents).read_event("id", 1, body.decode())
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
@@ -114,33 +114,33 @@ class Stations:
             pass
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         self._follower.close()
 
 
 def search(tries: int, seed: int) -> list[tuple[str, float, Heavy]]:
-    """Return for each station the worst event of 1 MB that was found, and its cost."""
+    """Return the component, cost and event of the worst 1 MB events found, one for each component."""
     chance = random.Random(seed)
     worst: dict[str, list[tuple[float, Heavy]]] = {name: [(0.0, each) for each in KNOWN] for name in STATIONS}
-    for first in range(0, tries, _ANEW):
+    for first in range(0, tries, _TRIES_PER_FOLDER):
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
             stations = Stations(Path(folder))
-            for number in range(first, min(tries, first + _ANEW)):
+            for number in range(first, min(tries, first + _TRIES_PER_FOLDER)):
                 aim = STATIONS[1 + number % (len(STATIONS) - 1)]
                 event = chance.choice(worst[aim])[1].changed(chance).scaled(SMALL)
                 size = len(event.body(0))
                 if size < SMALL // 2:
-                    continue  # nothing in it grows
+                    continue  # the event has no parts that scale
                 spent = stations.spend(event)
                 for name, cpu in spent.items():
-                    worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_KEPT]
+                    worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_BEST]
             stations.close()
     found = _at_full_size(event for kept in worst.values() for _, event in kept)
     return [(name, *max(((spent[name], event) for event, spent in found), key=itemgetter(0))) for name in STATIONS]
 
 
 def _at_full_size(events: Iterable[Heavy]) -> list[tuple[Heavy, dict[str, float]]]:
-    """Measure each event at 1 MB, in a separate world."""
+    """Measure each event at 1 MB, in a new folder."""
     found = []
     for event in dict.fromkeys([*events, *KNOWN]):
         large = event.scaled(LARGE)
@@ -152,7 +152,7 @@ def _at_full_size(events: Iterable[Heavy]) -> list[tuple[Heavy, dict[str, float]
 
 
 def spark_passes(events: Iterable[Heavy]) -> list[Figure]:
-    """Measure Spark's passes: CPU of the JVM and its Python workers with an event of 1 MB, and without it."""
+    """Measure the CPU of the JVM and its Python workers for Spark passes with and without each 1 MB event."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES, LASTING) as spark:
         world = World(Path(folder))
         number = 0
@@ -172,12 +172,12 @@ def spark_passes(events: Iterable[Heavy]) -> list[Figure]:
         for event in events:
             pairs = [(cpu_of(Heavy()), cpu_of(event)) for _ in range(PASSES)]
             beyond = middle([after - before for before, after in pairs])
-            found.append(Figure(f"spark: a pass over {_said(event)}, beyond one without it", beyond, "s", WORST_S))
+            found.append(Figure(f"spark: extra cost of a pass with {_description(event)}", beyond, "s", WORST_S))
             found.append(Figure("  a pass without it", middle([before for before, _ in pairs]), "s"))
         return found
 
 
-def _said(event: Heavy) -> str:
+def _description(event: Heavy) -> str:
     counts = ", ".join(f"{name} {value}" for name, value in asdict(event).items() if value)
     return f"the slowest event of 1 MB ({counts})"
 
@@ -192,10 +192,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--spark", action="store_true", help="measure Spark's passes on the worst events, too")
+    parser.add_argument("--spark", action="store_true", help="also measure Spark passes with the worst events")
     chosen = parser.parse_args()
     found = search(chosen.tries, chosen.seed)
-    figures = [Figure(f"{station}: {_said(event)}", cpu, "s", WORST_S) for station, cpu, event in found]
+    figures = [Figure(f"{station}: {_description(event)}", cpu, "s", WORST_S) for station, cpu, event in found]
     if chosen.spark:
         figures += spark_passes(dict.fromkeys(event for _, _, event in found))
     show(f"Slowest events, seed {chosen.seed}, {chosen.tries} tries", figures)

@@ -1,4 +1,4 @@
-"""Spark: silver and gold of a backlog on two cores, and whether one more batch costs more after twice the history."""
+"""Measure silver and gold in Spark on two cores: a backlog, and the cost of a batch before and after more history."""
 
 import argparse
 import re
@@ -31,7 +31,7 @@ _RUN_ID = re.compile(rb"00000000-0000-4000-8000-([0-9a-f]{12})")
 
 
 def run(events: int = EVENTS) -> list[Figure]:
-    """Measure a backlog of `events`, then one more batch of a twentieth, before and after as many events again."""
+    """Measure a backlog of `events`, then a batch of a twentieth before and after the history has doubled."""
     batch = max(1000, events // 20)
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES) as spark:
         lake = _Lake(spark, Path(folder), 2 * (events + batch))
@@ -39,19 +39,19 @@ def run(events: int = EVENTS) -> list[Figure]:
         before = lake.grow(batch)
         lake.grow(events)
         after = lake.grow(batch)
-    small = f"one more batch of {batch:,}"
+    small = f"another batch of {batch:,}"
     return [
         Figure(f"{events:,} events: events/s on {CORES} cores, silver and gold", events / wall_s, "1/s", 3000, ">="),
         Figure("  CPU per event", cpu_s * 1e6 / events, "us"),
         Figure(f"{small}: wall time", before[0], "s"),
-        Figure(f"{small} after twice the history: wall time against before", after[0] / before[0], "x", 1.15),
-        Figure(f"{small} after twice the history: CPU against before", after[1] / before[1], "x", 1.15),
-        Figure(f"{small} after twice the history: bytes read against before", after[2] / before[2], "x", 1.15),
+        Figure(f"{small} after twice the history: wall time ratio", after[0] / before[0], "x", 1.15),
+        Figure(f"{small} after twice the history: CPU ratio", after[1] / before[1], "x", 1.15),
+        Figure(f"{small} after twice the history: bytes read ratio", after[2] / before[2], "x", 1.15),
     ]
 
 
 class _Lake:
-    """Bronze that grows as the parser lets it, silver and gold behind it."""
+    """A lake whose bronze tables the parser fills, with silver and gold."""
 
     def __init__(self, spark: SparkSession, folder: Path, events: int):
         self._spark = spark
@@ -60,7 +60,7 @@ class _Lake:
         self._log: SqliteLogReader | None = None
 
     def grow(self, events: int) -> tuple[float, float, int]:
-        """Store more events; returns wall and CPU time (s) and bytes read to bring silver and gold up to them."""
+        """Store more events and refresh silver and gold; returns wall time (s), CPU time (s) and bytes read."""
         log = fill_log(self._folder / "log", islice(self._bodies, events))
         parser = PartitionParser(
             log, Bronze(f"{self._folder}/lake/bronze"), FolderClaims(self._folder / "claims"), "bench"
@@ -74,7 +74,7 @@ class _Lake:
 
 
 def timed_bodies(count: int) -> Iterator[bytes]:
-    """Yield the generator's events with run ids as listeners make them: they begin with the time."""
+    """Yield the generator's events with time-based run IDs, as listeners create them."""
     for body in generate(count, KILOBYTES):
         yield _RUN_ID.sub(_timed, body)
 
@@ -86,7 +86,7 @@ def _timed(found: re.Match[bytes]) -> bytes:
 
 
 def bytes_read(spark: SparkSession) -> int:
-    """Return the bytes that Spark's tasks have read from files so far, by its own count."""
+    """Return the number of bytes that Spark's tasks have read from files so far, from Spark's metrics."""
     store = spark.sparkContext._jsc.sc().statusStore()
     executors = store.executorList(True)
     return sum(executors.apply(number).totalInputBytes() for number in range(executors.size()))
@@ -99,7 +99,7 @@ def _cpu_s() -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS)
     show("Spark", run(parser.parse_args().events))

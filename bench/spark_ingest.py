@@ -1,4 +1,4 @@
-"""Files to bronze by Spark: events per second on two cores, many small files; the memory that it took."""
+"""Measure the ingest of many small files to bronze by Spark: events per second on two cores, and memory."""
 
 import argparse
 import gc
@@ -27,7 +27,7 @@ GOAL = 5_000
 
 
 def run(events: int = EVENTS) -> list[Figure]:
-    """Measure the first ingest of a folder, which smaller ones warm Spark up for; then one that finds nothing."""
+    """Measure the first ingest of a folder after smaller ones have warmed Spark up, then one without new files."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name, local_session(CORES, streams=True) as spark:
         folder = Path(name)
         for place, count, seed in (("warm", 40 * FILE_EVENTS, 1), ("less", events // 10, 3), ("measured", events, 7)):
@@ -47,15 +47,15 @@ def run(events: int = EVENTS) -> list[Figure]:
     return [
         Figure(f"{what}: Spark, {CORES} cores: events/s", events / taken_s, "1/s", GOAL, ">=", cpu_us=taken_us),
         Figure(f"{what}: nothing new", again_s, "s"),
-        Figure("memory of Python at its highest, a tenth of them", less_mb[0], "MB"),
-        Figure("memory of Python at its highest, all", python_mb, "MB", less_mb[0] * 1.1),
-        Figure("what Java's heap holds on to, after a tenth of them", less_mb[1], "MB"),
-        Figure("what Java's heap holds on to, after all", heap_mb, "MB", less_mb[1] * 1.1),
+        Figure("peak memory of Python, a tenth of the events", less_mb[0], "MB"),
+        Figure("peak memory of Python, all events", python_mb, "MB", less_mb[0] * 1.1),
+        Figure("Java heap in use after a tenth of the events", less_mb[1], "MB"),
+        Figure("Java heap in use after all events", heap_mb, "MB", less_mb[1] * 1.1),
     ]
 
 
 def _python_mb(work: Callable[[], None]) -> float:
-    """Do some work; return what this process and Spark's workers took together at their highest, looked at often."""
+    """Run `work` and return the peak of the sampled total memory of this process and Spark's Python workers."""
     highest, is_done = 0.0, threading.Event()
 
     def look() -> None:
@@ -76,13 +76,13 @@ def _python_mb(work: Callable[[], None]) -> float:
 def _own_mb(process: psutil.Process) -> float:
     try:
         return 0.0 if process.name() == "java" else process.memory_full_info().pss / 2**20
-    except psutil.Error:  # a worker of Spark that has just ended
+    except psutil.Error:  # a worker has just exited
         return 0.0
 
 
 def _heap_mb(spark: SparkSession) -> float:
-    """Return what is left of the heap once all has been collected that can be."""
-    gc.collect()  # what Python has let go of, Java may let go of
+    """Return the heap in use after a garbage collection."""
+    gc.collect()  # release Java objects that Python references
     java: Any = spark.sparkContext._jvm
     java.java.lang.System.gc()
     return float(java.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()) / 2**20
@@ -99,7 +99,7 @@ def _write(folder: Path, events: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20,000 events instead of 100,000")
     show("Ingest by Spark", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))

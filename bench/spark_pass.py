@@ -1,4 +1,4 @@
-"""One Spark pass over new events of recurring jobs after a history, in a warm and in a new session."""
+"""Measure one Spark pass over new events of recurring jobs, with a history, in a warm session and in a new one."""
 
 import argparse
 import json
@@ -31,14 +31,14 @@ SIZES = (200, 2_000, 10_000)
 ROUNDS = 3
 WARMING = 6
 CORES = 2
-SAID_EVERY = 10
-KEEPS = "delta.deletedFileRetentionDuration"
+REPORT_EVERY = 10
+RETENTION = "delta.deletedFileRetentionDuration"
 
 
 class Pass:
-    """What a pass cost.
+    """The cost of a pass.
 
-    jobs: descriptions of its Spark jobs; commits: by table, the operations that Delta's logs name.
+    jobs: descriptions of its Spark jobs; commits: the operations in Delta's logs, by table.
     """
 
     def __init__(self) -> None:
@@ -48,13 +48,13 @@ class Pass:
 
     @property
     def merges(self) -> int:
-        """How many commits were a MERGE."""
+        """The number of commits that were a MERGE."""
         return sum(found.count("MERGE") for found in self.commits.values())
 
 
 @contextmanager
 def measured(spark: SparkSession, lake: Path) -> Iterator[Pass]:
-    """Measure what happens in between; the CPU time is that of this process and its children."""
+    """Measure the work inside the context; CPU time is that of this process and its children."""
     found = Pass()
     before, jobs, began, cpu_s = set(_commits(lake)), _newest_job(spark), time.monotonic(), cpu_time_s()
     yield found
@@ -66,7 +66,7 @@ def measured(spark: SparkSession, lake: Path) -> Iterator[Pass]:
 
 
 def cpu_time_s() -> float:
-    """Return the CPU time of this process and of its children, also of those that have ended."""
+    """Return the CPU time of this process and its children, including children that have exited."""
     own = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in own.children(recursive=True)) + sum(own.cpu_times()[:2])
 
@@ -95,20 +95,20 @@ def _operation(commit: Path) -> str:
 
 
 class Lake:
-    """Bronze that grows as the parser lets it, silver and gold behind it."""
+    """A lake whose bronze tables the parser fills, with silver and gold."""
 
     def __init__(self, folder: Path, events: int):
-        """`events`: as many as it may ever hold."""
+        """`events`: the maximum number of events."""
         self.uri = folder / "lake"
         self._folder = folder
         self._bodies = timed_bodies(events)
 
     def store(self, events: int) -> None:
-        """Let the parser take more events."""
+        """Store more events through the parser."""
         self._take(islice(self._bodies, events))
 
     def store_late(self, run: int) -> None:
-        """Let it take one more event of an old run, after all that came since."""
+        """Store one more event of an old run, after all newer events."""
         start = next(islice(timed_bodies(2 * run + 1), 2 * run, None))
         self._take(iter([start.replace(b'"eventType":"START"', b'"eventType":"OTHER"')]))
 
@@ -121,7 +121,7 @@ class Lake:
 
 
 def run(rounds: int = ROUNDS, history: int = HISTORY, sizes: tuple[int, ...] = SIZES) -> list[Figure]:
-    """Measure passes of several sizes, each `rounds` times, warm; then as often in sessions of their own."""
+    """Measure passes of several sizes in a warm session, then in new sessions, each `rounds` times."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         lake = Lake(Path(folder), history + WARMING * sizes[0] + 2 * rounds * sum(sizes))
         figures: list[tuple[str, list[Pass]]] = []
@@ -135,7 +135,7 @@ def run(rounds: int = ROUNDS, history: int = HISTORY, sizes: tuple[int, ...] = S
             ]
             figures.append(("one event of an old run, warm", [_late(spark, lake, each) for each in range(rounds)]))
         figures += [
-            (f"{size:,} new events, fresh session", [_fresh(lake, size) for _ in range(rounds)]) for size in sizes
+            (f"{size:,} new events, new session", [_fresh(lake, size) for _ in range(rounds)]) for size in sizes
         ]
         return [figure for name, passes in figures for figure in _figures(name, passes)]
 
@@ -183,7 +183,7 @@ def once(lake: Path) -> dict[str, Any]:
 
 
 class Held(NamedTuple):
-    """What silver and gold hold after a pass: files of the table of most, and bytes of all tables."""
+    """Storage of silver and gold after a pass: the largest number of files of a table, and bytes of all tables."""
 
     files: int
     used: int
@@ -192,33 +192,31 @@ class Held(NamedTuple):
 
 
 def many(passes: int, size: int = SIZES[0]) -> list[Figure]:
-    """Make passes in one lasting session, without the day for which files out of use are kept; says how far it is."""
+    """Run passes in one session with the file retention disabled, and print the progress."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         lake = Lake(Path(folder), (passes + 1) * size)
         lake.store(size)
         with local_session(CORES, LASTING) as spark:
             refresh(spark, str(lake.uri), UserRules())
             for uri in _tables(lake.uri):
-                spark.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ('{KEEPS}' = 'interval 0 hours')")
+                spark.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ('{RETENTION}' = 'interval 0 hours')")
             made = list(_in_a_row(spark, lake, passes, size))
     costs, held = zip(*made, strict=True)
     half = len(held) // 2
     before, after = (max((each.unused for each in part), default=0) / 1e6 for part in (held[:half], held[half:]))
     return [
-        Figure(
-            f"{passes} passes of {size} events: files of a table, at most", max(each.files for each in held), "", 20
-        ),
+        Figure(f"{passes} passes of {size} events: most files of a table", max(each.files for each in held), "", 20),
         Figure("  bytes in use at the end", held[-1].used / 1e6, "MB"),
-        Figure("  bytes of the tables' logs at the end", held[-1].logs / 1e6, "MB"),
-        Figure("  bytes out of use, at most, in the first half", before, "MB"),
-        Figure("  the same in the second half", after, "MB"),
-        Figure("  CPU of the first ten, middle", middle(costs[:10]), "s"),
-        Figure("  CPU of the last ten, middle", middle(costs[-10:]), "s", 25),
+        Figure("  bytes of Delta's logs at the end", held[-1].logs / 1e6, "MB"),
+        Figure("  most unused bytes, first half", before, "MB"),
+        Figure("  most unused bytes, second half", after, "MB"),
+        Figure("  CPU of the first ten passes, median", middle(costs[:10]), "s"),
+        Figure("  CPU of the last ten passes, median", middle(costs[-10:]), "s", 25),
     ]
 
 
 def _in_a_row(spark: SparkSession, lake: Lake, passes: int, size: int) -> Iterator[tuple[float, Held]]:
-    """Yield the CPU time of each pass (s) and what it leaves; a line for every tenth tells of those so far."""
+    """Yield the CPU time (s) and the resulting storage of each pass; prints a line for every tenth pass."""
     began, most = time.monotonic(), 0
     for number in range(1, passes + 1):
         lake.store(size)
@@ -227,10 +225,10 @@ def _in_a_row(spark: SparkSession, lake: Lake, passes: int, size: int) -> Iterat
         cpu_s = cpu_time_s() - cpu_s
         held = _held(lake.uri)
         most = max(most, held.files)
-        if number % SAID_EVERY == 0:
-            used, unused, logs = (f"{of / 1e6:.1f} MB" for of in held[1:])
-            said = f"files of a table at most {most}, {used} in use, {unused} out of use, logs {logs}"
-            print(f"{number} passes, {time.monotonic() - began:.0f} s: {said}, CPU {cpu_s:.1f} s", flush=True)
+        if number % REPORT_EVERY == 0:
+            used, unused, logs = (f"{size_bytes / 1e6:.1f} MB" for size_bytes in held[1:])
+            progress = f"at most {most} files per table, {used} in use, {unused} unused, logs {logs}"
+            print(f"{number} passes, {time.monotonic() - began:.0f} s: {progress}, CPU {cpu_s:.1f} s", flush=True)
         yield cpu_s, held
 
 
@@ -254,11 +252,11 @@ def _held(lake: Path) -> Held:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--once", type=Path, metavar="LAKE", help="one pass over a lake; prints its jobs and commits")
-    parser.add_argument("--passes", type=int, help="so many in one session, and what they leave on the disk")
+    parser.add_argument("--once", type=Path, metavar="LAKE", help="run one pass, print its jobs and commits")
+    parser.add_argument("--passes", type=int, help="run this many passes, measure the storage")
     given = parser.parse_args()
     if given.once:
         print(json.dumps(once(given.once), indent=1))

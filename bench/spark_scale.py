@@ -1,8 +1,8 @@
-"""Spark passes over worlds of several sizes: what each pass costs and rewrites, and how both grow with the graph.
+"""Measure Spark passes over lakes of several sizes: what each pass costs and writes, and how both grow with the graph.
 
-`python -m bench.spark_scale --edges 65000 650000` prints a table for each world and the ratios between the last and the
-first one; `--steps` adds the Spark jobs of each pass. A world of N edges is N/25 jobs of 20 columns; all events follow
-from fixed seeds.
+`python -m bench.spark_scale --edges 65000 650000` prints a table for each size and the ratios between the last and the
+first one; `--steps` adds the Spark jobs of each pass. A lake of N edges has N/25 jobs with 20 columns. All events are
+generated from fixed seeds.
 """
 
 import argparse
@@ -47,7 +47,7 @@ EDGES_OF_A_JOB = 25
 RECURRING = 200
 MANY = 20_000
 SETTLING = 2
-"""Passes over recurring events before those that are measured: Java compiles, and table files settle."""
+"""Passes before the measured ones, so that Java compiles its code and the table files are compacted."""
 
 LOOK_EVERY_S = 0.2
 STORE = "abfss://lake@account"
@@ -67,10 +67,9 @@ _FIRST_MS = 1_767_225_600_000
 
 @dataclass
 class Cost:
-    """The cost of a pass: CPU in seconds, memory as the highest resident set in MB.
+    """The cost of a pass: CPU time in seconds, peak resident memory in MB.
 
-    written: rows and bytes that commits added to each table, without those that only join files; steps: a line for
-    each Spark job.
+    written: rows and bytes that commits added to each table, without compactions; steps: a line for each Spark job.
     """
 
     name: str
@@ -87,17 +86,17 @@ class Cost:
 
     @property
     def cpu_s(self) -> float:
-        """The CPU time of Java and Python."""
+        """The CPU time of Java and Python together."""
         return self.java_s + self.python_s
 
     @property
     def rows(self) -> int:
-        """How many rows all tables were given."""
+        """The number of rows written to all tables."""
         return sum(rows for rows, _ in self.written.values())
 
 
 class World:
-    """A lake of about so many edges: `jobs` jobs, each of which has run once. Later events are of the same jobs."""
+    """A lake of about `edges` column edges: `jobs` jobs that have run once. Later events belong to the same jobs."""
 
     def __init__(self, folder: Path, edges: int) -> None:
         self.lake = folder / "lake"
@@ -114,7 +113,7 @@ class World:
         self._store(self._runs(events))
 
     def change_two(self) -> None:
-        """Store one run whose lineage has another source for two columns."""
+        """Store one run whose lineage has a new source for two columns."""
         (body,) = self._runs(1)
         event = json.loads(body)
         fields = event["outputs"][0]["facets"]["columnLineage"]["fields"]
@@ -123,7 +122,7 @@ class World:
         self._store(iter([json.dumps(event, separators=(",", ":")).encode()]))
 
     def renew(self, events: int) -> None:
-        """Store events with column lineage that no earlier event has."""
+        """Store events with column lineage that no earlier event contains."""
         self._store(self._runs(events, new_lineage=True))
 
     def _runs(self, count: int, *, new_lineage: bool = False) -> Iterator[bytes]:
@@ -141,14 +140,14 @@ class World:
 
 
 def _timed(found: re.Match[bytes]) -> bytes:
-    """Return a run id that begins with the time, as those of listeners do."""
+    """Return a time-based run ID, as listeners create them."""
     number = int(found[1], 16)
     at = _FIRST_MS + 6_000 * (number % 2**40)
     return f"{at >> 16:08x}-{at & 0xFFFF:04x}-7000-8000-{number:012x}".encode()
 
 
 def measure(edges: int, many: int = MANY) -> list[Cost]:
-    """Build a world in a new session and run the four passes in it; the first figure is that of the build."""
+    """Build a lake in a new session and measure the passes in it; the first figure is the build."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES, LASTING) as spark:
         world = World(Path(folder), edges)
         world.begin()
@@ -168,7 +167,7 @@ def measure(edges: int, many: int = MANY) -> list[Cost]:
 
 
 def _nothing_new(world: World) -> Cost:
-    """Measure what the command does before it would start Spark."""
+    """Measure the check for new data that the command makes before it starts Spark."""
     cost, began, cpu_s = Cost("no new data, before Spark"), time.monotonic(), time.process_time()
     assert is_refreshed(str(world.lake), RULES.rules_hash)
     cost.wall_s, cost.python_s = time.monotonic() - began, time.process_time() - cpu_s
@@ -195,9 +194,9 @@ def _pass(spark: SparkSession, world: World, name: str) -> Cost:
 
 @contextmanager
 def _watched(cost: Cost) -> Iterator[None]:
-    """Sample memory and CPU time of Java and of the Python workers until the end, and add them to the cost.
+    """Sample the memory and CPU time of Java and of the Python workers, and add them to the cost at the end.
 
-    Workers end during a pass, and their CPU time then disappears. Therefore, the newest sample of each process counts.
+    Workers exit during a pass, and their CPU time then disappears. Therefore, the newest sample of each process counts.
     """
     ended, first = threading.Event(), _cpu_by_process()
     newest = dict(first)
@@ -232,7 +231,7 @@ def _watched(cost: Cost) -> Iterator[None]:
 
 
 def _cpu_by_process() -> dict[tuple[int, float, str], float]:
-    """Return the CPU time of this process and of its descendants, by (id, start, name)."""
+    """Return the CPU time of this process and its descendants, by (ID, start time, name)."""
     found = {}
     own = psutil.Process()
     for each in (own, *own.children(recursive=True)):
@@ -244,14 +243,14 @@ def _cpu_by_process() -> dict[tuple[int, float, str], float]:
 
 
 def _executor(spark: SparkSession) -> tuple[int, int]:
-    """Return how many tasks have run and how many bytes they have read, by Spark's own count."""
+    """Return the numbers of completed tasks and of bytes read, from Spark's metrics."""
     executors = _status_store(spark).executorList(True)
     every = [executors.apply(place) for place in range(executors.size())]
     return sum(each.completedTasks() for each in every), sum(each.totalInputBytes() for each in every)
 
 
 def _steps(spark: SparkSession, after: int) -> Iterator[str]:
-    """Yield a line for each Spark job after a job number: seconds of its tasks, tasks, rows in and out, description.
+    """Yield a line for each Spark job after job `after`: task seconds, tasks, rows in and out, description.
 
     Spark drops the stages of older jobs from its store, so only new jobs can be described.
     """
@@ -273,7 +272,7 @@ def _steps(spark: SparkSession, after: int) -> Iterator[str]:
 
 
 def _stage(store: Any, number: int) -> Any:
-    """Return the last attempt of a stage, or None if Spark has dropped it: it drops skipped stages first."""
+    """Return the last attempt of a stage, or None if Spark has dropped it; Spark drops skipped stages first."""
     try:
         return store.lastStageAttempt(number)
     except Py4JJavaError:
@@ -292,7 +291,7 @@ def _status_store(spark: SparkSession) -> Any:
 
 
 def _versions(lake: Path) -> dict[str, int]:
-    """Return the newest commit of each table of silver and gold."""
+    """Return the newest version of each silver and gold table."""
     logs = (log for layer in ("silver", "gold") for log in (lake / layer).rglob("_delta_log"))
     return {
         str(log.parent.relative_to(lake)): max(int(commit.stem) for commit in log.glob("*.json"))
@@ -302,7 +301,7 @@ def _versions(lake: Path) -> dict[str, int]:
 
 
 def _written(table: Path, beyond: int, version: int) -> tuple[int, int]:
-    """Return how many rows and bytes the commits beyond one have added."""
+    """Return how many rows and bytes the commits after version `beyond` added."""
     rows = added = 0
     for number in range(beyond + 1, version + 1):
         for line in (table / "_delta_log" / f"{number:020d}.json").read_text("utf-8").splitlines():
@@ -314,13 +313,13 @@ def _written(table: Path, beyond: int, version: int) -> tuple[int, int]:
 
 
 def edges_of(lake: Path) -> int:
-    """Return how many rows `column_edges` has."""
+    """Return the number of rows in `column_edges`."""
     (table,) = (lake / "gold").glob("g1*/column_edges")
     return int(DeltaTable(table).to_pyarrow_dataset().count_rows())
 
 
 def show_costs(title: str, costs: Sequence[Cost], *, steps: bool = False) -> None:
-    """Print a row for each pass, then what each wrote to which table."""
+    """Print a row for each pass, then the rows that it wrote to each table."""
     console = Console(width=150)
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in (
@@ -345,19 +344,19 @@ def show_costs(title: str, costs: Sequence[Cost], *, steps: bool = False) -> Non
 
 
 def ratios(small: Sequence[Cost], large: Sequence[Cost]) -> list[Figure]:
-    """Hold the passes over a large world against those over a small one."""
+    """Compare the passes over a large lake with those over a small one."""
     goals = {f"{RECURRING} recurring events": 1.3, "two changed edges": 1.5}
     found = []
     for one, other in zip(small, large, strict=True):
         if one.name in goals:
-            name = f"{one.name}: CPU in the largest world against the smallest"
+            name = f"{one.name}: CPU ratio, largest to smallest lake"
             found.append(Figure(name, other.cpu_s / one.cpu_s, "x", goals[one.name]))
             found.append(Figure("  rows written", other.rows / max(1, one.rows), "x"))
     return found
 
 
 def run(edges: Sequence[int] = EDGES, many: int = MANY, *, steps: bool = False) -> list[Figure]:
-    """Measure each world and print its table; returns how the last one compares with the first."""
+    """Measure each size and print its table; returns the ratios between the last and the first size."""
     found = []
     for each in edges:
         found.append(measure(each, many))
@@ -366,10 +365,10 @@ def run(edges: Sequence[int] = EDGES, many: int = MANY, *, steps: bool = False) 
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--edges", type=int, nargs="+", default=EDGES, help="sizes of the worlds, smallest first")
-    parser.add_argument("--many", type=int, default=MANY, help="events with new lineage of the last pass")
+    parser.add_argument("--edges", type=int, nargs="+", default=EDGES, help="numbers of edges, smallest first")
+    parser.add_argument("--many", type=int, default=MANY, help="events with new lineage in the last pass")
     parser.add_argument("--steps", action="store_true", help="print the Spark jobs of each pass")
     given = parser.parse_args()
     show("Spark passes by the size of the graph", run(given.edges, given.many, steps=given.steps))

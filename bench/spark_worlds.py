@@ -1,6 +1,7 @@
-"""Thousands of random worlds through Spark, against the reference: shuffled, with repetitions, through a kill each.
+"""Compare Spark's tables for thousands of random worlds with the reference implementation.
 
-`python -m bench.spark_worlds --worlds 2000`; exit status 1 if a world differs; worlds are named by their seeds.
+The events of each world are shuffled and some are repeated, and one Spark pass is killed. `python -m bench.spark_worlds
+--worlds 2000` exits with status 1 if a world differs, and prints the seeds of these worlds.
 """
 
 import argparse
@@ -37,14 +38,14 @@ def main() -> int:
             seeds = range(first, min(first + given.at_once, last))
             began = time.monotonic()
             found = sorted(differences(spark, seeds, KILLED_AT[number % len(KILLED_AT)]))
-            print(f"worlds {seeds[0]}-{seeds[-1]}: {time.monotonic() - began:.0f} s, {len(found)} differences (0)")
+            print(f"worlds {seeds[0]}-{seeds[-1]}: {time.monotonic() - began:.0f} s, {len(found)} differences (goal 0)")
             print(*(f"  FAILED {each}\n" for each in found), sep="", end="", flush=True)
             differ += found
     return 1 if differ else 0
 
 
 def differences(spark: SparkSession, seeds: Iterable[int], killed_at: str) -> list[str]:
-    """Build worlds in two passes, the second one killed once; returns what differs, by world and question."""
+    """Build worlds in two passes, the second of which is killed once; returns the differences by world and question."""
     with tempfile.TemporaryDirectory(prefix="headwater-worlds-") as folder:
         lake = SparkLake(spark, Path(folder))
         worlds = [_shaken(world, Random(seed)) for seed, world in zip(seeds, bodies(seeds), strict=True)]
@@ -58,7 +59,7 @@ def differences(spark: SparkSession, seeds: Iterable[int], killed_at: str) -> li
 
 
 def _shaken(world: list[bytes], chance: Random) -> list[bytes]:
-    """Return events in another order, some of them twice."""
+    """Return the events in random order, some of them twice."""
     again = [body for body in world if chance.random() < REPEATED]
     return chance.sample([*world, *again], len(world) + len(again))
 

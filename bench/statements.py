@@ -1,7 +1,7 @@
-"""Statements with recorded SQL and observed column lineage, which inference is compared with.
+"""Load statements with recorded SQL and observed column lineage, as a reference for inference.
 
-A fixed hash of the statement puts each into one of two halves. The half in `HELD_OUT` was set aside before work on the
-inference began: nobody looks at it or tunes on it; the bench only counts how much of it is found.
+A hash of the statement assigns it to one of two halves. The half in `HELD_OUT` was set aside before work on inference
+began. Developers do not look at it or tune on it; the benchmark only reports its rates.
 """
 
 import hashlib
@@ -17,9 +17,10 @@ HELD_OUT = Path(__file__).with_name("held_out.txt")
 
 
 class Statement(NamedTuple):
-    """An event with SQL and column lineage; key: of its text, spaces told apart by their being there alone.
+    """An event with SQL and column lineage.
 
-    others: what other runs of the recording said, without column lineage: a lake knows the schemas in them.
+    key: a hash of the SQL, independent of the amount of whitespace. others: events of other runs in the same recording,
+    without column lineage; they contain schemas.
     """
 
     key: str
@@ -28,23 +29,23 @@ class Statement(NamedTuple):
 
     @property
     def held_out(self) -> bool:
-        """Tell whether it is of the half that nobody looks at."""
+        """Whether the statement belongs to the half that is set aside."""
         return is_held_out(self.key)
 
 
 def statements() -> list[Statement]:
-    """Return every recorded statement once, by its newest event that has column lineage."""
+    """Return every recorded statement once, with its newest event that has column lineage."""
     found = {each.key: each for each in _recorded()}
     return [found[key] for key in sorted(found)]
 
 
 def statement_key(sql: str) -> str:
-    """Return what stands for a statement."""
+    """Return a hash that identifies a statement."""
     return hashlib.sha256(" ".join(sql.split()).encode()).hexdigest()[:32]
 
 
 def is_held_out(key: str) -> bool:
-    """Tell by a statement's key in which half it is."""
+    """Return whether the statement with this key is set aside."""
     return int(key[:2], 16) % 2 == 1
 
 
@@ -60,7 +61,7 @@ def _recorded() -> Iterator[Statement]:
 
 
 def without_column_lineage(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event that says nothing of columns but schemas and its SQL."""
+    """Return the event without its column lineage; it keeps schemas and SQL."""
     hidden: dict[str, Any] = json.loads(json.dumps(event))
     for output in hidden.get("outputs") or []:
         _facets(output).pop("columnLineage", None)
@@ -75,7 +76,7 @@ def _run(event: dict[str, Any]) -> str:
 def _event(line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError:  # some recorded lines are made invalid on purpose
+    except ValueError:  # some recordings contain invalid lines on purpose
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Kafka to bronze: events per second of a Spark stream on two cores, beside the parser's in one process."""
+"""Measure Kafka to bronze: events per second of a Spark stream on two cores, and of the parser in one process."""
 
 import argparse
 import asyncio
@@ -32,7 +32,7 @@ LARGEST = 900 << 10
 
 
 def run(events: int = EVENTS) -> list[Figure]:
-    """Measure both over the same topic of events of 8 KB; a first small topic warms Spark up."""
+    """Measure both on the same topic of 8 KB events, after a small topic has warmed Spark up."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name, running_broker(_made(name, "kafka")) as broker:
         folder = Path(name)
         for topic, count in (("warm", 2 * BATCH), ("measured", events)):
@@ -75,7 +75,7 @@ def _parse(address: KafkaAddress, folder: Path) -> None:
 
 
 def timed(events: int, work: Callable[[], None]) -> tuple[float, float]:
-    """Return wall time (s) and CPU per event (us), the broker's left out: it works for both."""
+    """Return wall time (s) and CPU per event (us), without the CPU time of the broker."""
     began, cpu = time.monotonic(), _cpu_s()
     work()
     return time.monotonic() - began, (_cpu_s() - cpu) * 1e6 / events
@@ -88,12 +88,12 @@ def _cpu_s() -> float:
 def _own_cpu_s(process: psutil.Process) -> float:
     try:
         return 0.0 if "kafka.Kafka" in process.cmdline() else sum(process.cpu_times()[:2])
-    except psutil.NoSuchProcess:  # or a zombie: a worker of Spark that has just ended
+    except psutil.NoSuchProcess:  # a worker has just exited (also raised for zombies)
         return 0.0
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20,000 events instead of 100,000")
     show("TopicStream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))

@@ -1,8 +1,9 @@
-"""Half an hour at 70 % of what is measured first, all stations on; then three times too much, and the recovery.
+"""Measure half an hour at 70 % of the maximum rate with all components, then an overload, then the recovery.
 
-`python -m bench.sustained [--minutes 30]`; status 1 if an acknowledged event is missing or twice. The load: events of
-300 recurring jobs, of 100,000 jobs in turn, of one run that never ends, and of one dataset that all write. Beside it a
-sink that takes everything, and a reader. Growth is the slope of a line through the second half of the samples.
+`python -m bench.sustained [--minutes 30]` exits with status 1 if an acknowledged event is missing or duplicated. The
+load mixes events of 300 recurring jobs, of 100,000 jobs, of one endless run, and of jobs that write the same dataset. A
+sink that accepts everything and a client that asks questions run at the same time. The overload is three times the
+rate that the receiver can acknowledge. Growth is the slope of a regression line through the second half of the samples.
 """
 
 import argparse
@@ -30,9 +31,9 @@ from bench.running import Server, answers, headwater
 SHARE = 0.7
 TIMES = 3
 KILOBYTES = 8
-LINES = 2001  # no divisor in common with the number of jobs: each comes round
+LINES = 2001  # coprime to the number of jobs, so that every job occurs
 CONNECTIONS = 64
-CROWD, BATCH = 512, 50  # 200 MB on their way at once: more than the log takes into its queue
+CROWD, BATCH = 512, 50  # 200 MB in flight, which is more than the log's queue accepts
 ROLES = ("serve", "parser", "index", "sinks")
 MEASURED = 6000
 MB = 1 << 20
@@ -41,19 +42,19 @@ CAUGHT_UP_S = 1.0
 
 @dataclass
 class Samples:
-    """What was seen while it ran, by name, each beside its time (s)."""
+    """Samples taken during a run: values by name, and their times (s)."""
 
     at: list[float] = field(default_factory=list)
     seen: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, values: dict[str, float]) -> None:
-        """Take a look's values."""
+        """Add one set of values."""
         self.at.append(time.monotonic())
         for name, value in values.items():
             self.seen.setdefault(name, []).append(value)
 
     def growth(self, name: str) -> float:
-        """Return the growth an hour over the second half."""
+        """Return the growth per hour over the second half of the samples."""
         values = self.seen[name]
         half = len(values) // 2
         if len(values) - half < 2:
@@ -62,11 +63,11 @@ class Samples:
 
 
 def main() -> int:
-    """Measure the most, hold a share of it, overload, count."""
+    """Measure the maximum rate, sustain a share of it, overload, then check the stored events."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--overload-s", type=float, default=60)
-    parser.add_argument("--measured", type=int, default=MEASURED, help="events by which the most is measured")
+    parser.add_argument("--measured", type=int, default=MEASURED, help="events for measuring the maximum rate")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headwater-sustained-") as name:
         folder = Path(name, "data")
@@ -80,7 +81,7 @@ def main() -> int:
 
 
 def mixed() -> Iterator[str]:
-    """Yield lines for `bench.load`: of ten events one is of the run, one of the dataset, three are of 100,000 jobs."""
+    """Yield lines for `bench.load`: of ten events, 1 is of the endless run, 1 of the hot dataset, 3 of many jobs."""
     for number, body in enumerate(generate(LINES, KILOBYTES)):
         event = json.loads(body)
         if number % 10 == 0:
@@ -95,10 +96,9 @@ def mixed() -> Iterator[str]:
 
 
 class Hold:
-    """A running Headwater, and what was sent to it."""
+    """A running Headwater and the counts of the events sent to it."""
 
     def __init__(self, server: Server, events: Path) -> None:
-        """Send nothing yet."""
         self._server, self._events = server, events
         self._client = httpx.Client(base_url=server.url, timeout=60)
         self._start = 0
@@ -106,23 +106,23 @@ class Hold:
         self._unsure = 0
 
     def run(self, seconds: float, overload_s: float, measured: int) -> int:
-        """Go through it all; returns the exit status."""
+        """Run all phases and return the exit status."""
         most, intake = self._most(measured)
         rate = most * SHARE
         samples = Samples()
         with self._looking(samples, max(1.0, seconds / 300)):
             held = self._send(max(1, int(rate * seconds)), connections=CONNECTIONS, rate=rate)
         behind_s = self._until_caught_up()
-        figures = [Figure("the most, from POST to answer, all stations", most, "1/s")]
-        figures += [Figure("the most that is acknowledged, in batches", intake, "1/s"), Figure("held", rate, "1/s")]
+        figures = [Figure("maximum rate, from POST to answer, all components", most, "1/s")]
+        figures += [Figure("maximum acknowledged rate, in batches", intake, "1/s"), Figure("sustained", rate, "1/s")]
         figures += [*self._held(held, samples), Figure("caught up after the end", behind_s, "s")]
         show(f"{seconds / 60:.0f} minutes at {SHARE:.0%}", figures)
         show("Growth", list(grown(samples)))
-        show(f"{TIMES} times what is acknowledged at most", self._overload(intake * TIMES, overload_s))
+        show(f"Overload: {TIMES} times the maximum acknowledged rate", self._overload(intake * TIMES, overload_s))
         return self._reckon()
 
     def _most(self, count: int) -> tuple[float, float]:
-        """Measure events a second from POST to answer, one to a request, and what is acknowledged in batches."""
+        """Return the maximum rates (events/s): from POST to answer with single events, and acknowledged in batches."""
         began = time.monotonic()
         self._send(count, connections=CONNECTIONS)
         self._until_caught_up()
@@ -142,13 +142,13 @@ class Hold:
     def _held(self, held: dict[str, Any], samples: Samples) -> list[Figure]:
         waits, fresh = held["waits_ms"], samples.seen["freshness"]
         return [
-            Figure("answered with anything but 2xx", sum(held["statuses"].values()) - taken(held), "", 0),
+            Figure("responses other than 2xx", sum(held["statuses"].values()) - taken(held), "", 0),
             Figure("POST p50", percentile(waits, 0.5), "ms"),
             Figure("POST p99", percentile(waits, 0.99), "ms"),
             Figure("freshness p50", percentile(fresh, 0.5), "s"),
             Figure("freshness p99", percentile(fresh, 0.99), "s"),
-            Figure("freshness at its worst", max(fresh), "s"),
-            Figure("a question p99", percentile(samples.seen["question ms"], 0.99), "ms"),
+            Figure("freshness, max", max(fresh), "s"),
+            Figure("question p99", percentile(samples.seen["question ms"], 0.99), "ms"),
         ]
 
     def _overload(self, rate: float, seconds: float) -> list[Figure]:
@@ -158,17 +158,17 @@ class Hold:
             found = self._send(requests * BATCH, connections=CROWD, rate=rate / BATCH, batch=BATCH)
         after_s = self._until_caught_up()
         statuses = found["statuses"]
-        refused = statuses.get("503", 0)
-        others = sum(statuses.values()) - taken(found) - refused
+        rejected = statuses.get("503", 0)
+        others = sum(statuses.values()) - taken(found) - rejected
         return [
             Figure("offered", rate, "1/s"),
-            Figure("taken", taken(found) * BATCH / found["seconds"], "1/s"),
-            Figure(f"requests of {BATCH} events answered 503", refused, ""),
-            Figure("any other answer", others, "", 0),
+            Figure("accepted", taken(found) * BATCH / found["seconds"], "1/s"),
+            Figure(f"requests of {BATCH} events rejected with 503", rejected, ""),
+            Figure("other responses", others, "", 0),
             Figure("POST p99", percentile(found["waits_ms"], 0.99), "ms"),
-            Figure("serve: memory at its highest", max(samples.seen["serve MB"]), "MB"),
-            Figure("freshness at its worst", max(samples.seen["freshness"]), "s"),
-            Figure("recovered, questions see everything, after", after_s, "s"),
+            Figure("serve: peak memory", max(samples.seen["serve MB"]), "MB"),
+            Figure("freshness, max", max(samples.seen["freshness"]), "s"),
+            Figure("recovered: all events visible to questions after", after_s, "s"),
         ]
 
     @contextmanager
@@ -200,20 +200,20 @@ class Hold:
 
     def _reckon(self) -> int:
         audit = self._ask("audit")
-        is_whole = audit["balanced"] and audit["duplicates"] == audit["rejected"] == 0
-        is_whole = is_whole and self._acknowledged <= audit["stored"] <= self._acknowledged + self._unsure
-        print(f"acknowledged {self._acknowledged:,}, not answered 2xx {self._unsure:,}")
-        print(f"audit {audit}: {'nothing lost, nothing twice' if is_whole else 'NOT WHOLE'}")
-        return 0 if is_whole else 1
+        is_complete = audit["balanced"] and audit["duplicates"] == audit["rejected"] == 0
+        is_complete = is_complete and self._acknowledged <= audit["stored"] <= self._acknowledged + self._unsure
+        print(f"acknowledged {self._acknowledged:,}, other responses than 2xx {self._unsure:,}")
+        print(f"audit {audit}: {'no event lost or duplicated' if is_complete else 'NOT COMPLETE'}")
+        return 0 if is_complete else 1
 
 
 def taken(found: dict[str, Any]) -> int:
-    """Count what was answered with 2xx."""
+    """Count the responses with a 2xx status."""
     return sum(number for status, number in found["statuses"].items() if status.startswith("2"))
 
 
 def costs(folder: Path) -> dict[str, float]:
-    """Return memory and descriptors of each process, files and bytes of each part of the folder."""
+    """Return memory and descriptors of each process, and files and bytes of each part of the data folder."""
     found: dict[str, float] = {}
     for role in ROLES:
         process = psutil.Process(int((folder / "run" / f"{role}.pid").read_text()))
@@ -231,7 +231,7 @@ def paths(folder: Path) -> Iterator[str]:
 
 
 def size(path: str) -> int:
-    """Return a file's size, 0 for one that has just gone."""
+    """Return the size of a file, or 0 if the file no longer exists."""
     try:
         return Path(path).stat().st_size
     except FileNotFoundError:
@@ -239,7 +239,7 @@ def size(path: str) -> int:
 
 
 def asked(client: httpx.Client) -> dict[str, float]:
-    """Ask how fresh answers are, and one question that reads the graph."""
+    """Return the freshness (s) and the latency (ms) of a question that reads the graph."""
     fresh = client.get("/api/headwater/v1/freshness").json()["seconds"]
     began = time.perf_counter()
     client.get("/api/headwater/v1/overview")
@@ -247,12 +247,12 @@ def asked(client: httpx.Client) -> dict[str, float]:
 
 
 def grown(samples: Samples) -> Sequence[Figure]:
-    """Return each cost at its end, and how fast it grew in the second half."""
+    """Return each cost at the end, and its growth per hour in the second half."""
     named: Callable[[str], bool] = lambda name: name not in ("freshness", "question ms")  # noqa: E731
     shown = []
     for name in filter(named, samples.seen):
         shown.append(Figure(f"{name}: at the end", samples.seen[name][-1], name.rpartition(" ")[2]))
-        shown.append(Figure(f"{name}: growth an hour", samples.growth(name), f"{name.rpartition(' ')[2]}/h"))
+        shown.append(Figure(f"{name}: growth per hour", samples.growth(name), f"{name.rpartition(' ')[2]}/h"))
     return shown
 
 

@@ -1,6 +1,7 @@
-"""Kill `headwater up` hundreds of times under load, then hold the producers' list against the lake.
+"""Kill `headwater up` hundreds of times under load, then compare the producers' list of events with the lake.
 
-`python -m bench.torture --kills 500 --minutes 40 --seed 1`; exit status 1 if anything is missing, twice or unbalanced.
+`python -m bench.torture --kills 500 --minutes 40 --seed 1` exits with status 1 if an event is missing or duplicated, or
+if the audit does not balance.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from tests.support.faults.killing import Siege, points_of
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=40, help="stop killing after so long; the reckoning follows")
+    parser.add_argument("--minutes", type=float, default=40, help="stop killing after this time; the check follows")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headwater-torture-") as folder:
@@ -24,7 +25,7 @@ def main() -> int:
 
 
 def torture(folder: Path, kills: int, minutes: float, seed: int) -> int:
-    """Kill, count, compare; prints one summary line."""
+    """Kill the processes repeatedly, check the stored events, and print one summary line."""
     siege, started, session = Siege(folder, seed), time.monotonic(), 0
     while siege.kills.total() < kills and time.monotonic() - started < minutes * 60:
         siege.run(*points_of(session))
@@ -34,7 +35,7 @@ def torture(folder: Path, kills: int, minutes: float, seed: int) -> int:
     verdict = 0
     try:
         found, rate = siege.reckon()
-        outcome = f"{len(found.positions)} records, none missing, none twice, {rate:.0f} acknowledged/s"
+        outcome = f"{len(found.positions)} records, none missing, none duplicated, {rate:.0f} acknowledged/s"
     except AssertionError as error:
         outcome, verdict = f"FAILED: {error}", 1
     done = siege.kills

@@ -1,7 +1,7 @@
-"""The queries of TPC-H and TPC-DS, with the schemas that they are asked of.
+"""Load the queries and schemas of TPC-H and TPC-DS.
 
-Their texts are TPC's and are not ours to hand on: DuckDB's extensions have them, as packages that a set-up installs
-(`duckdb-extension-tpch`, `duckdb-extension-tpcds`). Nothing is downloaded when they are loaded.
+The license of the queries does not allow their distribution. They are part of DuckDB's extensions, which are installed
+as packages (`duckdb-extension-tpch`, `duckdb-extension-tpcds`), so loading them does not download anything.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _MAKES = {"tpch": "CALL dbgen(sf=0)", "tpcds": "CALL dsdgen(sf=0)"}
 
 
 class TpcInsert(NamedTuple):
-    """A query as what fills a table, the last of `tables`."""
+    """A query as an INSERT statement. The last of `tables` is its target."""
 
     name: str
     sql: str
@@ -25,7 +25,7 @@ class TpcInsert(NamedTuple):
 
 
 class TpcTable(NamedTuple):
-    """A table: its name, and its columns as CREATE TABLE has them."""
+    """A table: its name, and its columns in the syntax of CREATE TABLE."""
 
     name: str
     columns: str
@@ -43,13 +43,13 @@ def tpc_inserts() -> Iterator[TpcInsert]:
 
 
 def tpc_queries(benchmark: str) -> list[tuple[int, str]]:
-    """Return the queries of `tpch` or `tpcds` by number, as DuckDB writes them."""
+    """Return the queries of `tpch` or `tpcds` with their numbers, in DuckDB's dialect."""
     with _database(benchmark) as database:
         return _queries(database, benchmark)
 
 
 def tpc_tables(benchmark: str) -> list[TpcTable]:
-    """Return the tables that they are asked of, with DuckDB's types."""
+    """Return the tables of the queries, with DuckDB's types."""
     with _database(benchmark) as database:
         column = "column_name || ' ' || data_type"
         return [TpcTable(*row) for row in _per_table(database, f"string_agg({column}, ', ' ORDER BY ordinal_position)")]

@@ -1,8 +1,8 @@
-"""What a slow store costs Spark's jobs: the same jobs beside a store as fast as a disk, and beside a slow one.
+"""Measure how much a slow store slows down Spark jobs that send events to it through the OneLake transport.
 
-`python -m bench.transport [--rounds N]`. In one application the store is fast and slow by turns, for a few jobs each,
-so that what else the machine does spoils both alike; a pair counts by its own difference. Between two turns the store
-is fast and takes what waits.
+`python -m bench.transport [--rounds N]` runs the same jobs in one application, alternately with a fast and a slow
+store, so that other work on the machine affects both. The figures are medians of the differences within each pair.
+Between measurements the store is fast, so that the transport can write waiting events.
 """
 
 import argparse
@@ -34,23 +34,23 @@ Turn = dict[str, float]
 
 
 def run(rounds: int = ROUNDS) -> list[Figure]:
-    """Measure in a process of its own, whose Java has the store from its start."""
+    """Measure in a separate process, because Java needs the store on its class path from the start."""
     command = [sys.executable, "-m", "bench.transport", "--measure", "--rounds", str(rounds)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: list[dict[str, Turn]] = json.loads(done.stdout.splitlines()[-1])
-    jobs = f"{JOBS} jobs beside a store that takes {MILLIS / 1000:.0f} s a call, than beside a disk"
+    jobs = f"{JOBS} jobs with a store that takes {MILLIS / 1000:.0f} s per call, compared with a disk"
     return [
         Figure(f"more wall time for {jobs}", _more(found, "wall"), "%", GOAL),
         Figure(f"more CPU time for {jobs}", _more(found, "cpu"), "%", GOAL),
-        Figure("the listener's thread is longer in its transport, of the jobs' wall time", _held(found), "%", GOAL),
-        Figure("half of the pairs differ in CPU time by more than", _unlike(found, "cpu"), "%"),
-        Figure("half of the pairs differ in wall time by more than", _unlike(found, "wall"), "%"),
-        Figure(f"{JOBS} jobs beside a disk", middle([each["disk"]["wall"] for each in found]), "s"),
+        Figure("extra time of the listener's thread in its transport, of the jobs' wall time", _held(found), "%", GOAL),
+        Figure("median difference of CPU time within a pair", _unlike(found, "cpu"), "%"),
+        Figure("median difference of wall time within a pair", _unlike(found, "wall"), "%"),
+        Figure(f"{JOBS} jobs with a disk", middle([each["disk"]["wall"] for each in found]), "s"),
     ]
 
 
 def measure(pairs: int, folder: Path) -> list[dict[str, Turn]]:
-    """Return seconds of wall and CPU of the jobs beside each store, pair after pair."""
+    """Return the wall and CPU seconds of the jobs with each store, pair by pair."""
     compile_java(SOURCE, folder / "classes")
     spark = _session(folder)
     store: Any = spark.sparkContext._jvm
@@ -76,14 +76,14 @@ def _turn(spark: SparkSession, folder: Path) -> Turn:
     for number in range(JOBS):
         rows = spark.range(20_000).selectExpr("id", "id % 7 AS seven").groupBy("seven").count()
         rows.write.mode("overwrite").parquet(str(folder / "tables" / str(number)))
-    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # a listener that is held up holds this up
+    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # include delays of the listener in the wall time
     wall, after = time.monotonic() - began, process.cpu_times()
     cpu = after.user + after.system - before.user - before.system
     return {"wall": wall, "cpu": cpu, "held": _seconds(context, emitting) - before_s}
 
 
 def _emit_timer(context: Any) -> Any:
-    """Return the listener's own timer of its calls to the transport; the way to it is private to the listener."""
+    """Return the listener's timer of its calls to the transport; the fields that lead to it are private."""
     listeners = context._jsc.sc().listenerBus().listeners()
     found = next(each for each in listeners if each.getClass().getSimpleName() == "OpenLineageSparkListener")
     for name in ("contextFactory", "openLineageEventEmitter", "client", "emitTime"):
@@ -94,7 +94,7 @@ def _emit_timer(context: Any) -> Any:
 
 
 def _seconds(context: Any, timer: Any) -> float:
-    """Return how long the listener's thread has been in its transport so far."""
+    """Return the seconds that the listener's thread has spent in its transport so far."""
     return float(timer.totalTime(context._jvm.java.util.concurrent.TimeUnit.SECONDS))
 
 
@@ -121,7 +121,7 @@ def _session(folder: Path) -> SparkSession:
     spark = builder.getOrCreate()
     context: Any = spark.sparkContext
     context.setLogLevel("OFF")
-    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # the listener makes its transport when it has heard of it
+    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # the first event makes the listener create its transport
     return spark
 
 
@@ -134,7 +134,7 @@ def _held(found: list[dict[str, Turn]]) -> float:
 
 
 def _unlike(found: list[dict[str, Turn]], what: str) -> float:
-    """Return how far apart two turns of a pair are, whichever way: what the machine does to a pair."""
+    """Return the median absolute difference (%) within a pair, which shows the noise of the machine."""
     return middle([100 * abs(each["far"][what] / each["disk"][what] - 1) for each in found])
 
 
@@ -142,7 +142,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=ROUNDS)
     arguments.add_argument("--quick", action="store_const", const=QUICK_ROUNDS, dest="rounds")
-    arguments.add_argument("--measure", action="store_true", help="print what each turn took, as JSON")
+    arguments.add_argument("--measure", action="store_true", help="print the raw measurements as JSON")
     options = arguments.parse_args()
     if options.measure:
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:

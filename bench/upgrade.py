@@ -1,8 +1,8 @@
-"""An upgrade of the rules: an index of other code answers until today's is built beside it, asked all the while.
+"""Measure a rules upgrade: the index of older code answers until the new one is built, under continuous questions.
 
-A copy of the package whose rules differ by a line builds the index of 20,000 events (`--events 200000`: the promise);
-then today's `headwater up` starts on that folder. Every answer counts from the first one until five seconds after
-questions have gone over to the new index; meanwhile events come in.
+A copy of the package with one changed line in its rules builds the index of 20,000 events (`--events 200000` is the
+documented size). The current `headwater up` then starts on that folder while events come in. The figures cover every
+answer from the first one until five seconds after questions use the new index.
 """
 
 import argparse
@@ -33,9 +33,9 @@ from headwater.operations.settings import load_settings
 EVENTS = 20_000
 MANY_EVENTS = 200_000
 DIFFERENT = 20_000
-"""Beyond these they come again, in runs of their own."""
+"""The number of different events; beyond it, events repeat with new run IDs."""
 RATE = 20
-"""Events that come in a second."""
+"""Incoming events per second."""
 AFTER_S = 5.0
 API = "/api/headwater/v1"
 
@@ -51,7 +51,7 @@ open_view_opener(load_settings({"data": folder}, folder=folder, environment={})[
 
 
 class Answer(NamedTuple):
-    """One answer: what was asked, how long it took (ms), its status, when it came (s)."""
+    """An answer: the question, its latency (ms), its status, and its time (s)."""
 
     question: str
     wait_ms: float
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 
 
 def run(events: int = EVENTS) -> list[Figure]:
-    """Build by other code, start today's, ask until the switch is over."""
+    """Build the index with other code, start the current code, and ask questions until the switch is over."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         folder = prepare_folder(load_settings({"data": Path(name)}, folder=Path(name), environment={})[0])
         file = write_events(folder / "events.ndjson", min(events, DIFFERENT), KILOBYTES, jobs=JOBS)
@@ -71,7 +71,7 @@ def run(events: int = EVENTS) -> list[Figure]:
         with headwater(tick="1s", folder=folder) as server, incoming(server.url, file, RATE, start=1000):
             answers, indexed_at = _ask(server)
             if (folder / "index" / "current").read_text() == old:
-                raise SystemExit("The index was not built anew: nothing to measure.")
+                raise SystemExit("Headwater did not build a new index, so there is nothing to measure.")
             return _figures(events, answers, answers[0].at - began, indexed_at - began, server)
 
 
@@ -85,7 +85,7 @@ def _build_by_other_code(folder: Path) -> None:
 
 
 def _ask(server: Server) -> tuple[list[Answer], float]:
-    """Ask one question after the other on one connection; returns also when the new index answered."""
+    """Ask questions sequentially over one connection; also returns the time of the first answer of the new index."""
     client, answers, indexed_at = Client(server.url), list[Answer](), 0.0
     for path in _questions():
         wait, status, body = client.get(path)
@@ -98,7 +98,7 @@ def _ask(server: Server) -> tuple[list[Answer], float]:
 
 
 def _questions() -> Iterator[str]:
-    """Yield paths without an end: one question after another about one column of an output after another."""
+    """Yield paths endlessly: each question about a column of each output."""
     for body in cycle(list(generate(2 * JOBS, KILOBYTES, jobs=JOBS))):
         (output,) = msgspec.json.decode(body)["outputs"]
         dataset = {"namespace": output["namespace"], "dataset": output["name"]}
@@ -117,21 +117,21 @@ def _figures(events: int, answers: list[Answer], first_s: float, built_s: float,
     others = sum(answer.status != 200 for answer in answers)
     assert server.index
     return [
-        Figure("load of the machine", os.getloadavg()[0], ""),
+        Figure("machine load", os.getloadavg()[0], ""),
         Figure(f"{events:,} events: process start to the first answer, from the old index", first_s, "s"),
-        Figure("process start until the new index, built beside, answers", built_s, "s"),
+        Figure("process start to the first answer from the new index", built_s, "s"),
         Figure(f"answers other than 200, of {len(answers):,}", others, "", 0),
         Figure("longest time without an answer", max(gaps), "ms", 1000),
         Figure(f"slowest answer: {slowest.question.partition('?')[0]}", slowest.wait_ms, "ms"),
         Figure("answers: median", percentile(waits, 0.5), "ms"),
         Figure("  p99", percentile(waits, 0.99), "ms"),
-        Figure("process serve: memory at its highest", memory_mb(server.process, "VmHWM"), "MB", 1024),
-        Figure("process index: memory at its highest", memory_mb(server.index, "VmHWM"), "MB", 1024),
+        Figure("process serve: peak memory", memory_mb(server.process, "VmHWM"), "MB", 1024),
+        Figure("process index: peak memory", memory_mb(server.index, "VmHWM"), "MB", 1024),
     ]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS)
     show("Upgrade", run(parser.parse_args().events))

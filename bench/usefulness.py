@@ -1,9 +1,9 @@
-"""How many verdicts about columns are `unknown`, by reason, and how many after the remedies that the answers name.
+"""Count the column verdicts that are `unknown`, by reason, before and after the remedies that the answers suggest.
 
-`python -m bench.usefulness [FILE ...]`: files of events, one JSON object a line; without any the recorded stream of
-Spark's listener and that of the demo. The remedies are the rules files in `bench/remedies` and `demo/rules`, and the
-declarations in `bench/remedies/demo.yml` and `spark.yml`. `bench/remedies/unused.yaml` lists columns that nothing
-reads, of datasets that a run reads.
+`python -m bench.usefulness [FILE ...]` reads files of events, one JSON object per line; the default is the recorded
+streams of Spark's listener and of the demo. The remedies are the rules files in `bench/remedies` and `demo/rules`, and
+the declarations `bench/remedies/demo.yml` and `spark.yml`. `bench/remedies/unused.yaml` lists columns that no run reads
+although a run reads their dataset.
 """
 
 import argparse
@@ -31,26 +31,26 @@ from headwater.lineage.traversal.column_verdicts import NO_READER
 from headwater.questions.unused import dataset_verdicts
 
 MOST_UNKNOWN = 10.0
-"""Goal of the demo, in percent of all verdicts."""
+"""Goal for the demo: the maximum share of `unknown` verdicts, in percent."""
 
 MOST_UNPROVEN = 5.0
-"""Goal of the columns that nothing reads, in percent that stay `unknown` after the remedies."""
+"""Goal for unread columns: the maximum share that stays `unknown` after the remedies, in percent."""
 
 _OWN = Path(__file__).resolve().parent
 _TESTS = _OWN.parent / "tests"
 _RECORDED = _TESTS / "fixtures" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
 _DEMO = _TESTS / "fixtures" / "listener" / "demo.ndjson"
 _SESSION = "/FOLDER/OF/THE/SESSION/"
-"""The recording of the demo also has the table of the Spark plugin, which is not part of the pipeline."""
+"""The recording of the demo also contains the table of the Spark plugin, which is not part of the pipeline."""
 _DECLARED = (_OWN / "remedies" / "demo.yml", _OWN / "remedies" / "spark.yml")
 _UNUSED = _OWN / "remedies" / "unused.yaml"
 
 
 class Verdicts(Counter[tuple[str, str]]):
-    """How many columns have a verdict for a reason."""
+    """The number of columns by verdict and reason."""
 
     def share(self, verdict: str, reason: str | None = None, *, read: bool = False) -> float:
-        """Return a share in percent. read: only of the columns of datasets that a reported run reads."""
+        """Return the share of a verdict in percent. read: count only columns of datasets that a reported run reads."""
         counted = {each: n for each, n in self.items() if not (read and each == ("unknown", NO_READER))}
         found = sum(n for (word, why), n in counted.items() if word == verdict and reason in (None, why))
         return 100 * found / max(1, sum(counted.values()))
@@ -61,7 +61,7 @@ ColumnVerdicts = dict[tuple[str, str], tuple[str, str]]
 
 
 def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
-    """Judge all columns of all datasets that some events name."""
+    """Return the verdicts on all columns of all datasets in the events."""
     contents = FacetContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents)
     facts = []
@@ -79,7 +79,7 @@ def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
 
 
 def declarations(lines: Sequence[str]) -> list[str]:
-    """Return the events of the declarations for jobs that some events name."""
+    """Return the events of the declarations that concern a job of the given events."""
     jobs = {json.loads(line).get("job", {}).get("name") for line in lines}
     newest = max(json.loads(line).get("eventTime", "") for line in lines)
     declared = (
@@ -89,7 +89,7 @@ def declarations(lines: Sequence[str]) -> list[str]:
 
 
 def unproven(found: ColumnVerdicts) -> tuple[int, list[str]]:
-    """Return how many of the columns that nothing reads are judged, and those of them that are `unknown`."""
+    """Return the number of unread columns with a verdict, and the names of those with the verdict `unknown`."""
     listed: dict[str, list[str]] = yaml.safe_load(_UNUSED.read_text())
     judged = {
         f"{dataset}.{column}": verdict
@@ -101,7 +101,7 @@ def unproven(found: ColumnVerdicts) -> tuple[int, list[str]]:
 
 
 def remedies() -> UserRules:
-    """Return the rules that users of the recorded streams would write."""
+    """Return the rules that a user of the recorded streams would write."""
     constants, consumers = _OWN / "remedies" / "constants.yaml", _OWN.parent / "demo" / "rules" / "consumers.yaml"
     return UserRules(
         constants=read_constants(constants.read_text(), constants.name),
@@ -114,27 +114,25 @@ def run(files: list[Path]) -> list[Figure]:
     figures = []
     for file in files:
         lines = file.read_text().splitlines()
-        told = verdicts_of(lines, UserRules()), verdicts_of([*lines, *declarations(lines)], remedies())
-        before, after = (Verdicts(each.values()) for each in told)
+        verdicts = verdicts_of(lines, UserRules()), verdicts_of([*lines, *declarations(lines)], remedies())
+        before, after = (Verdicts(each.values()) for each in verdicts)
         for name, found in ((f"{file.stem}: {before.total()} columns, unknown", before), ("  with remedies", after)):
             figures.append(Figure(name, found.share("unknown"), "%", MOST_UNKNOWN))
-            figures.append(Figure("  of datasets that a run reads", found.share("unknown", read=True), "%"))
+            figures.append(Figure("  in datasets that a run reads", found.share("unknown", read=True), "%"))
             figures += (
                 Figure(f"    {reason}: {number}", found.share(verdict, reason), "%")
                 for (verdict, reason), number in found.most_common()
                 if verdict == "unknown"
             )
-        for when, judged in zip(("before", "after"), told, strict=True):
+        for when, judged in zip(("before", "after"), verdicts, strict=True):
             if (count := unproven(judged))[0]:
                 share = 100 * len(count[1]) / count[0]
-                figures.append(
-                    Figure(f"  of {count[0]} that nothing reads, {when} remedies", share, "%", MOST_UNPROVEN)
-                )
+                figures.append(Figure(f"  of {count[0]} unread columns, {when} remedies", share, "%", MOST_UNPROVEN))
     return figures
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     show("Usefulness", run(parser.parse_args().files or [_RECORDED, _DEMO]))

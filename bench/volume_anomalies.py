@@ -1,16 +1,17 @@
 """Measure a detector of unusual volumes on planted series: false alarms, recall, series not judged, CPU.
 
-`python -m bench.volume_anomalies [--quick] [--unseen] [--references] [--detector MODULE:NAME]`. About five minutes of
-CPU, `--quick` about fifteen seconds. It measures `headwater.questions.volume`, with `--references` also rules that
-bound it, or another detector. The floor is the rule ±50 % of the median of the last seven writes. `--unseen` takes the
-seeds that are only used for published figures.
+`python -m bench.volume_anomalies [--quick] [--unseen] [--references] [--detector MODULE:NAME]` takes about five minutes
+of CPU, or fifteen seconds with `--quick`. It measures `headwater.questions.volume`, with `--references` also simple and
+ideal rules, or another detector. The floor is the rule ±50 % of the median of the last seven writes. `--unseen` uses
+the seeds that are reserved for published figures.
 
-A detector is called write by write, in order of time, and sees only the earlier writes. It must not change `history`.
+The benchmark calls a detector for each write in chronological order, with the earlier writes as `history`. The detector
+must not change `history`.
 
-- False alarms: days (UTC) with an alarm on a write that is neither anomalous nor settling, per 3,000 days. All days
-  count, also days without a write, without the days on which every write is anomalous or settling.
-- Recall in the first run: anomalies whose first write is an alarm, of all planted anomalies. "Not judged" is not found.
-- A series is not judged if fewer than half of its writes after day 90 are judged.
+- False alarms: days (UTC) with an alarm on a write that is neither anomalous nor settling, per 3,000 days. Days without
+  a write count too; days on which every write is anomalous or settling do not.
+- Recall in the first run: the share of planted anomalies whose first write raises an alarm. "Not judged" is a miss.
+- A series is not judged if the detector judges fewer than half of its writes after day 90.
 """
 
 import argparse
@@ -41,10 +42,10 @@ from headwater.questions.volume import VolumeRhythm
 
 Verdict = Literal["usual", "unusual", "not judged"]
 Point = tuple[int, int]
-"""Time of a write (µs since 1970, UTC) and its rows."""
+"""Time of a write (µs since 1970, UTC) and its row count."""
 
 Detector = Callable[[Sequence[Point], Point], Verdict]
-"""Judges the newest write by all earlier ones, oldest first."""
+"""Judges the newest write, given all earlier writes (oldest first)."""
 
 FALSE_ALARMS_GOAL = 1.0
 PER_DAYS = 3000
@@ -54,7 +55,7 @@ GOAL_CHANGE, GOAL_NOISE = "drop of 40 %", 0.10
 
 @dataclass(frozen=True, slots=True)
 class AnomalyResult:
-    """Whether an anomaly was found: by the verdict on its first write, or on any of its writes."""
+    """Whether the detector found an anomaly: its verdict on the first write, and whether any write raised an alarm."""
 
     anomaly: Anomaly
     first: Verdict
@@ -63,7 +64,7 @@ class AnomalyResult:
 
 @dataclass(frozen=True, slots=True)
 class SeriesResult:
-    """What a detector made of one series; `judged_days` are the days of `days` with a judged write."""
+    """The results for one series; `judged_days` counts the days among `days` with a judged write."""
 
     noise: float
     cadence: Cadence
@@ -80,7 +81,7 @@ class SeriesResult:
 
     @property
     def is_judged(self) -> bool:
-        """Say whether at least half of the writes after day 90 are judged."""
+        """Whether at least half of the writes after day 90 are judged."""
         return 2 * self.late_judged >= self.late_writes
 
 
@@ -93,7 +94,7 @@ def fixed_rule(history: Sequence[Point], now: Point) -> Verdict:
 
 
 def never(_history: Sequence[Point], _now: Point) -> Verdict:
-    """Raise no alarm."""
+    """Never raise an alarm."""
     return "usual"
 
 
@@ -181,7 +182,7 @@ def _compared(series: Series, verdicts: Sequence[Verdict], cpu_s: float) -> Seri
 def measure(
     seeds: Sequence[int], detectors: Mapping[str, Callable[[Series], Detector]]
 ) -> dict[str, list[SeriesResult]]:
-    """Judge every series, clean and planted, at every level of noise, by each detector."""
+    """Run each detector on every series, clean and planted, at every noise level."""
     results: dict[str, list[SeriesResult]] = {name: [] for name in detectors}
     for noise in NOISES:
         for is_planted in (False, True):
@@ -220,10 +221,10 @@ def _figures(results: Sequence[SeriesResult]) -> Iterator[Figure]:
         share = 100 * _share([not each.is_judged for each in every])
         yield Figure(f"series not judged, noise {noise:.0%}", share, "%")
     shifts = [each.shift == "unusual" for each in results if each.shift is not None]
-    yield Figure("shifts of the level with an alarm on the first write", 100 * _share(shifts), "%")
+    yield Figure("level shifts with an alarm on the first write", 100 * _share(shifts), "%")
     writes = sum(each.writes for each in results)
-    yield Figure("CPU of a judgement, mean", 1e6 * sum(each.cpu_s for each in results) / writes, "us")
-    yield Figure("CPU of a judgement, most of a series", 1e6 * max(each.cpu_s / each.writes for each in results), "us")
+    yield Figure("CPU per judgement, mean", 1e6 * sum(each.cpu_s for each in results) / writes, "us")
+    yield Figure("CPU per judgement, slowest series", 1e6 * max(each.cpu_s / each.writes for each in results), "us")
 
 
 def _recalls(results: Sequence[SeriesResult]) -> Iterator[Figure]:
@@ -262,7 +263,7 @@ def _share(answers: Sequence[bool]) -> float:
 
 
 def describe(results: Sequence[SeriesResult]) -> str:
-    """Say how much was judged."""
+    """Return a summary of the measured series."""
     counts = (
         (len(results), "series"),
         (sum(each.days for each in results), "dataset-days"),
@@ -273,12 +274,12 @@ def describe(results: Sequence[SeriesResult]) -> str:
 
 
 def for_any(detector: Detector) -> Callable[[Series], Detector]:
-    """Return a detector for every series; only the references know the series."""
+    """Return a factory that ignores the series; only reference detectors use it."""
     return lambda _: detector
 
 
 def headwater(_series: Series) -> Detector:
-    """Return Headwater's detector, which learns each earlier write once."""
+    """Return Headwater's detector, which adds each earlier write once."""
     rhythm = VolumeRhythm()
     number = 0
 
@@ -308,9 +309,9 @@ def run(seeds: Sequence[int] = DEVELOPMENT_SEEDS[:QUICK_SEEDS]) -> list[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_SEEDS} seeds instead of {len(UNSEEN_SEEDS)}")
-    parser.add_argument("--unseen", action="store_true", help="the seeds for published figures")
-    parser.add_argument("--references", action="store_true", help="also no alarm, same weekday, and the ceiling")
-    parser.add_argument("--detector", metavar="MODULE:NAME", help="a function of history and newest write")
+    parser.add_argument("--unseen", action="store_true", help="use the seeds for published figures")
+    parser.add_argument("--references", action="store_true", help="also measure the reference detectors")
+    parser.add_argument("--detector", metavar="MODULE:NAME", help="a function of the history and the newest write")
     given = parser.parse_args()
     seeds = UNSEEN_SEEDS if given.unseen else DEVELOPMENT_SEEDS
     detectors = {"headwater.questions.volume": headwater, **(REFERENCES if given.references else {})}

@@ -1,7 +1,7 @@
-"""Planted volume series: 400 days of writes of one dataset, with season, growth, noise, disturbances and anomalies.
+"""Generate planted volume series: 400 days of writes of one dataset, with seasons, noise and labelled anomalies.
 
-The series do not depend on a detector; `bench.volume_anomalies` feeds them to detectors.
-Tune on `DEVELOPMENT_SEEDS`. Use `UNSEEN_SEEDS` only for the figures that are published.
+The series do not depend on a detector; `bench.volume_anomalies` runs detectors on them.
+Tune detectors on `DEVELOPMENT_SEEDS`. Use `UNSEEN_SEEDS` only for published figures.
 
 The rows of a regular write are `expected * exp(noise * N(0, 1))`, rounded. `expected` is the product of
 
@@ -16,14 +16,14 @@ These disturbances are not anomalies:
 
 - A missed run writes nothing, and the next run does not catch up.
 - A doubled run writes twice in one period: a rewrite repeats the rows with a noise of 0.5 %, an append exactly.
-- A backfill writes the rows of past periods again, minutes apart in working hours, in addition to the regular writes.
+- A backfill writes the rows of past periods again, minutes apart during working hours, in addition to regular writes.
 
 An anomaly multiplies the expected rows. A one-off is a single write. A lasting anomaly covers the regular writes of
 five days, which is a single write of a weekly writer. Anomalies start at day 90 or later, at least 26 days apart, and
-never in a period that usually has less than a tenth of the usual rows, where a drop of 40 % is of no interest.
+never in a period that usually has less than a tenth of the usual rows, where a drop of 40 % does not matter.
 
-A shift of the level is not an anomaly after it has stayed. Writes of the first 14 days (weekly: 28) are *settling*:
-an alarm on them is neither found nor false. From then on an alarm is false.
+A level shift is not an anomaly once the level has stayed. Writes of its first 14 days (weekly: 28) are *settling*: an
+alarm on them counts neither as found nor as false. Later alarms are false.
 """
 
 import math
@@ -41,12 +41,12 @@ DEVELOPMENT_SEEDS = range(480)
 UNSEEN_SEEDS = range(1_000_000, 1_000_480)
 QUICK_SEEDS = 20
 
-ANOMALIES = 4  # of a planted series
+ANOMALIES = 4  # per planted series
 FIRST_ANOMALY_DAY = 90
 LASTING_DAYS = 5
 START_RANGE_DAYS = 50  # an anomaly starts in the first 50 days of its part of the series, 76 days long
 MIN_SHARE = 0.1  # of the usual rows, in a period with an anomaly
-BEFORE_SHIFT_DAYS = 5  # without anomalies
+BEFORE_SHIFT_DAYS = 5  # without anomalies before a level shift
 REPEAT_NOISE = 0.005
 
 _MINUTE_US = 60_000_000
@@ -113,7 +113,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The writes of one dataset, ordered by time; `start_us` is the first midnight (UTC), `shift_day` of its level."""
+    """The writes of a dataset, ordered by time. `start_us` is midnight (UTC) of day 0; `shift_day` is a day number."""
 
     seed: int
     noise: float
@@ -128,12 +128,12 @@ class Series:
     writes: tuple[Write, ...]
 
     def day_of(self, time_us: int) -> int:
-        """Return the day of a time, from 0."""
+        """Return the day number of a time, starting at 0."""
         return (time_us - self.start_us) // DAY_US
 
 
 def all_series(seeds: Sequence[int], noise: float, *, is_planted: bool) -> Iterator[Series]:
-    """Yield the series of one level of noise, with anomalies or clean."""
+    """Yield the series of one noise level, with anomalies or clean."""
     return (make_series(seed, noise, is_planted=is_planted) for seed in seeds)
 
 
@@ -147,7 +147,7 @@ def make_series(seed: int, noise: float, *, is_planted: bool) -> Series:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A period in which the dataset is regularly written."""
+    """A period in which the dataset has a regular write."""
 
     time_us: int
     day: int
@@ -234,7 +234,7 @@ class _Maker:
         return range(0) if start is None else range(start, start + SETTLING_DAYS[self._cadence])
 
     def _plant(self, slots: Sequence[_Slot]) -> tuple[tuple[Anomaly, ...], dict[int, int]]:
-        """Return the anomalies, and which of them changes which slot."""
+        """Return the anomalies, and the anomaly index of each changed slot."""
         settling = self._settling_days()
         barred = range(settling.start - BEFORE_SHIFT_DAYS, settling.stop) if settling else settling
         part = (DAYS - FIRST_ANOMALY_DAY) // ANOMALIES - 1

@@ -1,4 +1,4 @@
-"""Runs of a warehouse with many columns: 2,000 jobs of 400 column edges each, in layers, every job run once."""
+"""Generate events of a warehouse with many columns: 2,000 jobs in layers, each with one run and 400 column edges."""
 
 import json
 import random
@@ -9,14 +9,14 @@ from uuid import UUID
 
 JOBS = 2_000
 EDGES = 400
-"""Column edges of one job."""
+"""Column edges per job."""
 
 LAYERS = 10
 NAMESPACE = "abfss://wide@account"
 
 IN_LAYER = JOBS // LAYERS
 _WIDTHS = (20, 40, 100)
-"""Columns of a table, in turn."""
+"""Numbers of columns that tables alternate between."""
 
 _READS = 4
 _PRODUCER = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
@@ -24,9 +24,9 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def wide_events(jobs: int = JOBS, in_layer: int = IN_LAYER) -> Iterator[bytes]:
-    """Yield START and COMPLETE of each job, the latter with schemas and column lineage: about 100 KB.
+    """Yield START and COMPLETE of each job; COMPLETE has schemas and column lineage and about 100 KB.
 
-    in_layer: tables in a layer, so that more jobs make it wider rather than longer.
+    in_layer: tables per layer. A larger value makes the graph wider instead of deeper.
     """
     for job in range(jobs):
         for number, kind in enumerate(("START", "COMPLETE")):
@@ -40,12 +40,12 @@ def columns(table: int) -> list[str]:
 
 
 def name(table: int, in_layer: int) -> str:
-    """Return the name of a table; job j writes table `in_layer + j`, the first layer is read only."""
+    """Return the name of a table; job j writes table `in_layer + j`. No job writes the tables of the first layer."""
     return f"warehouse/layer_{table // in_layer:02d}/table_{table:05d}"
 
 
 def early_columns(in_layer: int = IN_LAYER) -> list[tuple[str, str]]:
-    """Return the columns (table, column) of the first four written layers, shuffled; most reach thousands of others."""
+    """Return the columns (table, column) of the first four written layers, shuffled; most reach thousands."""
     found = [(name(table, in_layer), column) for table in range(in_layer, 5 * in_layer) for column in columns(table)]
     random.Random(7).shuffle(found)
     return found
@@ -80,7 +80,7 @@ def _dataset(table: int, in_layer: int, complete: bool) -> dict[str, Any]:
 
 
 def _read_by(job: int, in_layer: int) -> list[int]:
-    """Draw the tables of the layer before that a job reads."""
+    """Return the tables of the previous layer that a job reads."""
     first = job // in_layer * in_layer
     return random.Random(job).sample(range(first, first + in_layer), _READS)
 

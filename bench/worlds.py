@@ -1,7 +1,7 @@
-"""Thousands of random worlds: the rules against the reference, torn batches against one, the index against memory.
+"""Check thousands of random worlds: rules against the reference, split batches against one, index against memory.
 
-`python -m bench.worlds --worlds 2000`; exit status 1 if the reference, orders, repetition or the index make a
-difference; the worlds are named by their seeds.
+`python -m bench.worlds --worlds 2000` exits with status 1 if the reference, the order and repetition of events, or the
+index makes a difference. It prints the seeds of these worlds.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> int:
                 differ[name].append(seed)
         print(f"\r{seed + 1} of {worlds} worlds", end="", flush=True, file=sys.stderr)
     print(file=sys.stderr)
-    counts = ", ".join(f"{len(seeds)} by {name} (0)" for name, seeds in differ.items())
+    counts = ", ".join(f"{len(seeds)} by {name} (goal 0)" for name, seeds in differ.items())
     print(f"{worlds} worlds differ: {counts}")
     for name, seeds in differ.items():
         if seeds:

@@ -65,7 +65,7 @@ def _first(found: dict[str, float]) -> list[Figure]:
         Figure("  first answer shown", found["answer"] / 1000, "s", floor=floor),
         Figure("  longest task, CPU", found["firstTaskCpu"], "ms"),
         Figure("  whole page, CPU", found["firstCpu"], "s"),
-        Figure("script without the graph view, gzip", found["script"], "KB", 350),
+        Figure("script before the graph view, gzip", found["script"], "KB", 350),
     ]
 
 

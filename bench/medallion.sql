@@ -1,4 +1,4 @@
--- Statements of a lakehouse from landing to platinum, in Spark's SQL: recorded by bench/observed_sql.py.
+-- Spark SQL queries of a lakehouse, from landing to platinum. bench/observed_sql.py records their lineage.
 -- table customers(id BIGINT, name STRING, email STRING, country STRING, born DATE, changed TIMESTAMP)
 -- table orders(id BIGINT, customer_id BIGINT, placed TIMESTAMP, state STRING, amount DECIMAL(12,2), currency STRING)
 -- table lines(order_id BIGINT, line INT, product_id BIGINT, quantity INT, price DECIMAL(12,2), discount DECIMAL(4,2))

@@ -39,7 +39,7 @@ def run(events: int = EVENTS) -> list[Figure]:
         before = lake.grow(batch)
         lake.grow(events)
         after = lake.grow(batch)
-    small = f"another batch of {batch:,}"
+    small = f"one more batch of {batch:,}"
     return [
         Figure(f"{events:,} events: events/s on {CORES} cores, silver and gold", events / wall_s, "1/s", 3000, ">="),
         Figure("  CPU per event", cpu_s * 1e6 / events, "us"),

@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def differences(spark: SparkSession, seeds: Iterable[int], killed_at: str) -> list[str]:
-    """Build worlds in two passes, the second of which is killed once; returns the differences by world and question."""
+    """Build worlds in two passes and kill the second pass once; returns the differences by world and question."""
     with tempfile.TemporaryDirectory(prefix="headwater-worlds-") as folder:
         lake = SparkLake(spark, Path(folder))
         worlds = [_shaken(world, Random(seed)) for seed, world in zip(seeds, bodies(seeds), strict=True)]

@@ -96,7 +96,7 @@ def main() -> None:
     """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20,000 events instead of 100,000")
-    show("TopicStream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))
+    show("Stream", run(QUICK_EVENTS if parser.parse_args().quick else EVENTS))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A shop's medallion pipeline: files, bronze, silver, gold, platinum; run with the real OpenLineage listener.
+"""Run a shop's medallion pipeline (files, bronze, silver, gold, platinum) with the OpenLineage Spark listener.
 
 python demo/pipeline.py --url http://127.0.0.1:5000 --api-key KEY --listener 1.53.0 --lake DIR
 """
@@ -15,8 +15,8 @@ from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text gives it
-from pyspark.sql import types as T  # noqa: N812 - likewise
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 import headwater
 from demo.session import LAKEHOUSE, fabric_session
@@ -36,34 +36,34 @@ CLICK = "click_id INT, customer_id INT, page STRING"
 
 
 def bronze_customers(spark: SparkSession) -> None:
-    """Take csv as it came."""
+    """Load CSV files unchanged."""
     overwrite(read_csv(spark, "customers"), "bronze/customers")
 
 
 def bronze_orders(spark: SparkSession) -> None:
-    """Take json with nested order lines."""
+    """Load JSON with nested order lines."""
     overwrite(spark.read.schema(ORDER).json(f"{LANDING}/orders"), "bronze/orders")
 
 
 def bronze_products(spark: SparkSession) -> None:
-    """Take parquet."""
+    """Load Parquet files."""
     overwrite(spark.read.parquet(f"{LANDING}/products"), "bronze/products")
 
 
 def bronze_clicks(spark: SparkSession) -> None:
-    """Stream what is there, one file a batch, and end."""
+    """Load the existing files with a stream, one file per batch."""
     clicks = spark.readStream.schema(CLICK).option("maxFilesPerTrigger", 1).json(f"{LANDING}/clicks")
     writer = clicks.writeStream.format("delta").option("checkpointLocation", f"{LAKEHOUSE}/Files/checkpoints/clicks")
     writer.trigger(availableNow=True).start(path("bronze/clicks")).awaitTermination()
 
 
 def silver_customers(spark: SparkSession) -> None:
-    """Mask the address for everybody who needs none, clean it, and derive what others ask for."""
+    """Hash and clean the e-mail address, and add derived columns."""
     masked = table(spark, "bronze/customers").withColumn("email_sha", F.sha2("customer_email", 256))
     clean = masked.withColumn("customer_email", F.lower(F.trim("customer_email")))
     region = F.when(F.col("country").isin("DE", "AT", "CH"), "DACH").otherwise("rest")
     derived = (
-        clean.withColumn("match_key", F.sha2("customer_email", 256))  # 1.53.0 misses this mask
+        clean.withColumn("match_key", F.sha2("customer_email", 256))  # listener 1.53.0 does not report this masking
         .withColumn("email_domain", domain("customer_email"))
         .withColumn("region", region)
     )
@@ -71,14 +71,14 @@ def silver_customers(spark: SparkSession) -> None:
 
 
 def silver_orders(spark: SparkSession) -> None:
-    """Keep the newest of an order that came twice; give each line a row with its price."""
+    """Keep the newest version of each order, and write one row per order line with its price."""
     newest = Window.partitionBy("order_id").orderBy(F.desc("ordered_on"))
     orders = table(spark, "bronze/orders").withColumn("version", F.row_number().over(newest)).where("version = 1")
     overwrite(priced_lines(orders, table(spark, "bronze/products")), "silver/orders")
 
 
 def merge_customer_changes(spark: SparkSession) -> None:
-    """MERGE by SQL: update changed customers, insert new ones."""
+    """MERGE in SQL: update changed customers and insert new ones."""
     read_csv(spark, "customer_changes").createOrReplaceTempView("changes")
     spark.sql(
         f"""
@@ -94,7 +94,7 @@ def merge_customer_changes(spark: SparkSession) -> None:
 
 
 def merge_late_orders(spark: SparkSession) -> None:
-    """MERGE by the DeltaTable API: replace what was known of late orders."""
+    """MERGE with the DeltaTable API: update the lines of late orders and insert new lines."""
     late = spark.read.schema(ORDER).json(f"{LANDING}/late_orders")
     lines = priced_lines(late, table(spark, "bronze/products")).dropDuplicates(["order_id", "line"])
     target = DeltaTable.forPath(spark, path("silver/orders"))
@@ -106,7 +106,7 @@ def merge_late_orders(spark: SparkSession) -> None:
 
 
 def gold_revenue(spark: SparkSession) -> None:
-    """CREATE TABLE AS SELECT: revenue per day and country."""
+    """CREATE TABLE AS SELECT: revenue by day and country."""
     views(spark)
     spark.sql("CREATE DATABASE IF NOT EXISTS gold")
     spark.sql(
@@ -120,7 +120,7 @@ def gold_revenue(spark: SparkSession) -> None:
 
 
 def gold_customer_360(spark: SparkSession) -> None:
-    """CREATE OR REPLACE TABLE AS SELECT: a customer at a glance, known by a hash only."""
+    """CREATE OR REPLACE TABLE AS SELECT: a summary of each customer, identified by a hash only."""
     spark.sql(
         """
         CREATE OR REPLACE TABLE gold.customer_360 USING delta AS
@@ -133,7 +133,7 @@ def gold_customer_360(spark: SparkSession) -> None:
 
 
 def gold_insert(spark: SparkSession) -> None:
-    """INSERT what a first load did not have, then INSERT OVERWRITE it all."""
+    """INSERT a first load, then replace it with INSERT OVERWRITE."""
     spark.sql("CREATE TABLE gold.sales_by_category (category STRING, revenue DOUBLE) USING delta")
     totals = "SELECT category, sum(amount) AS revenue FROM orders GROUP BY category"
     spark.sql(f"INSERT INTO gold.sales_by_category {totals}")
@@ -141,47 +141,47 @@ def gold_insert(spark: SparkSession) -> None:
 
 
 def gold_corrections(spark: SparkSession) -> None:
-    """UPDATE and DELETE."""
+    """Correct revenue with UPDATE and DELETE."""
     spark.sql("UPDATE gold.revenue SET revenue = round(revenue, 2)")
     spark.sql("DELETE FROM gold.revenue WHERE orders = 0")
 
 
 def platinum_top_customers(spark: SparkSession) -> None:
-    """Rank customers over a window, keep ten."""
+    """Rank customers with a window function and keep the first ten."""
     by_spending = Window.orderBy(F.desc("spent"), "customer_id")
     best = spark.table("gold.customer_360").withColumn("place", F.rank().over(by_spending)).where("place <= 10")
     overwrite(best.select("place", "customer_id", "customer_hash", "spent"), "platinum/top_customers")
 
 
 def platinum_mailing(spark: SparkSession) -> None:
-    """Make a mailing list: here the address is readable again, under another name."""
+    """Create a mailing list, which contains the readable e-mail address under a different name."""
     top = table(spark, "platinum/top_customers")
     mailing = top.join(table(spark, "silver/customers"), "customer_id")
     overwrite(mailing.select("place", F.col("customer_email").alias("contact"), greeting("name")), "platinum/mailing")
 
 
 def platinum_revenue(spark: SparkSession) -> None:
-    """Sum up revenue by region: the number on the wall."""
+    """Sum up revenue by region for a dashboard."""
     by_region = spark.table("gold.revenue").groupBy("region")
     overwrite(by_region.agg(F.round(F.sum("revenue"), 2).alias("revenue")), "platinum/revenue")
 
 
 def platinum_scores(spark: SparkSession) -> None:
-    """Score customers in Python, row by row: no listener sees which columns go into an RDD."""
+    """Score customers row by row in Python; the listener reports no columns for an RDD."""
     customers = table(spark, "silver/customers").select("customer_id", "customer_email")
     scores = customers.rdd.map(lambda row: (row.customer_id, len(row.customer_email or "")))
     overwrite(spark.createDataFrame(scores, "customer_id INT, score INT"), "platinum/scores")
 
 
 def failing_export(spark: SparkSession) -> None:
-    """Die in a UDF while writing. The listener reports COMPLETE all the same."""
+    """Fail in a UDF while writing. The listener still reports COMPLETE."""
     must_fail(
         lambda: table(spark, "silver/orders").select(broken("amount")).write.parquet(path("export/broken", "Files"))
     )
 
 
 def failing_job(spark: SparkSession) -> None:
-    """Die below DataFrames: the one kind of failure that the listener reports as FAIL."""
+    """Fail in an RDD job, the only kind of failure that the listener reports as FAIL."""
     must_fail(lambda: spark.sparkContext.parallelize([1, 0], 2).map(lambda number: 1 // number).collect())
 
 
@@ -207,7 +207,7 @@ STAGES: tuple[Stage, ...] = (
 )
 
 
-# What the stages share
+# Shared by the stages
 
 
 def path(name: str, area: str = "Tables") -> str:
@@ -232,7 +232,7 @@ def views(spark: SparkSession) -> None:
 
 
 def priced_lines(orders: DataFrame, products: DataFrame) -> DataFrame:
-    """Give each order line a row of its own, with its product and amount."""
+    """Return one row per order line, with its product and amount."""
     exploded = orders.select("order_id", "customer_id", "ordered_on", F.posexplode("lines").alias("line", "item"))
     lines = exploded.select("order_id", "line", "customer_id", "ordered_on", "item.product_id", "item.quantity")
     return lines.join(products, "product_id").withColumn("amount", F.expr("round(quantity * price, 2)"))
@@ -240,13 +240,13 @@ def priced_lines(orders: DataFrame, products: DataFrame) -> DataFrame:
 
 @F.udf(T.StringType())
 def domain(address: str) -> str:
-    """Return what follows the @."""
+    """Return the part after the @."""
     return address.rpartition("@")[2]
 
 
 @F.udf(T.DoubleType())
 def broken(_: float) -> float:
-    """Fail in the middle of a write."""
+    """Fail during a write."""
     return 1 / 0
 
 
@@ -255,16 +255,16 @@ def greeting(name: str) -> Column:
 
 
 def must_fail(action: Callable[[], object]) -> None:
-    """Run what is meant to fail; the pipeline goes on, as a notebook with a try block would."""
+    """Run an action that must fail, and continue, as a notebook with a try block would."""
     try:
         action()
     except (PySparkException, Py4JJavaError):
         return
-    raise AssertionError("this stage was meant to fail")
+    raise AssertionError("the stage did not fail")
 
 
 def run(spark: SparkSession) -> None:
-    """Run all stages, one line for each."""
+    """Run all stages and print one line for each."""
     for number, stage in enumerate(STAGES, 1):
         started = time.monotonic()
         stage(spark)
@@ -272,22 +272,22 @@ def run(spark: SparkSession) -> None:
 
 
 def main() -> int:
-    """Read the command line, land the sources, run the stages."""
+    """Parse the command line, write the source files and run the stages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", required=True, help="where Headwater listens")
-    parser.add_argument("--api-key", default=os.environ.get("HEADWATER_KEY"), help="its key; default HEADWATER_KEY")
+    parser.add_argument("--url", required=True, help="address of Headwater")
+    parser.add_argument("--api-key", default=os.environ.get("HEADWATER_KEY"), help="API key; default: HEADWATER_KEY")
     parser.add_argument("--listener", default="1.53.0", help="version of the OpenLineage Spark listener")
-    parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake")
-    parser.add_argument("--doors", type=Path, help="folder into which the same events go by the other doors, too")
+    parser.add_argument("--lake", required=True, type=Path, help="folder that emulates OneLake")
+    parser.add_argument("--doors", type=Path, help="folder for the same events through the offline transports")
     options = parser.parse_args()
     if not options.api_key:
-        parser.error("name a key with the role write: --api-key, or HEADWATER_KEY in the environment")
+        parser.error("an API key with the role write is missing: use --api-key or set HEADWATER_KEY")
     lake = options.lake.resolve()
     files = lake / "Sales" / "Shop.Lakehouse"
     try:
         doors = options.doors.resolve() if options.doors else None
         with fabric_session(options.url, options.api_key, options.listener, lake, doors) as spark:
-            shutil.rmtree(files, ignore_errors=True)  # of an earlier run
+            shutil.rmtree(files, ignore_errors=True)  # files of an earlier run
             land_sources(files / "Files" / "landing")
             run(spark)
             if doors:

@@ -1,4 +1,4 @@
-"""What the demo prints: events by kind, the audit, and three answers about columns."""
+"""Print the results of the demo: events by kind, the audit, and three answers about columns."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
-    """Read the tables of a data folder and print them, with an audit that was asked over HTTP."""
+    """Print the tables of a data folder, and an audit that the caller got over HTTP."""
     settings = load_settings({"data": data})[0]
     console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(settings))))
     left_out = "removed", "index", "lost_ranges", "trouble"
@@ -62,7 +62,7 @@ def _upstream(open_views: ViewOpener) -> Rows:
         (item["distance"], _name(item), _name(item["via"]), _how(item["via"]["transformation"]))
         for item in found["columns"]
     ]
-    return steps + [("", _short(stop["dataset"]), "", "only table-level lineage goes on") for stop in found["stops"]]
+    return steps + [("", _short(stop["dataset"]), "", "only table-level lineage continues") for stop in found["stops"]]
 
 
 def _unused(open_views: ViewOpener) -> Rows:
@@ -86,7 +86,7 @@ def _name(item: dict[str, Any]) -> str:
 
 
 def _short(name: str) -> str:
-    """Leave out what all names of the demo share: the lakehouse and its area."""
+    """Return a dataset name without the prefix that all names of the demo share: the lakehouse and its area."""
     return name.rpartition("Shop.Lakehouse/")[2].removeprefix("Tables/").removeprefix("Files/")
 
 

@@ -1,4 +1,4 @@
-"""The main job on real input: Spark's real listener posts to a real Headwater, then the tables are asked.
+"""Run the demo: Spark's OpenLineage listener sends events to a new Headwater, which then answers questions.
 
 python -m demo.run [--data DIR] [--listener 1.53.0]
 """
@@ -27,20 +27,20 @@ CAUGHT_UP_S = 60.0
 STOP_S = 30.0
 RULES = Path(__file__).parent / "rules"
 KEY = "of-the-demo"
-"""What the listener sends; a Headwater on loopback that was given no keys asks for none."""
+"""The key that the listener sends. A Headwater on loopback without configured keys accepts any key."""
 
 
 class Up(NamedTuple):
-    """A running Headwater: its process and its address."""
+    """The process and the address of a running Headwater."""
 
     process: subprocess.Popen[str]
     url: str
 
 
 def main() -> int:
-    """Start Headwater, run the pipeline against it, wait until nothing is pending, print what landed.
+    """Start Headwater, run the pipeline, wait until no event is pending, and print the results.
 
-    On a terminal it goes on serving until Ctrl-C.
+    On a terminal, Headwater continues to run until Ctrl-C.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("headwater-data/demo"), help="Headwater's data folder")
@@ -58,7 +58,7 @@ def main() -> int:
             run_pipeline(up.url, options.listener, onelake)
             audit = when_caught_up(up.url, KEY)
             print_report(console, data, audit)
-            console.print(f"\nAll of it took {time.monotonic() - started:.0f} s. What next:")
+            console.print(f"\nThe demo took {time.monotonic() - started:.0f} s. Next steps:")
             console.print(_next_steps(_short(data), _short(onelake)), soft_wrap=True)
             if sys.stdout.isatty():
                 keep_serving(console, up)
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def add_rules(data: Path) -> None:
-    """Copy the demo's rules files into the folder of rules of a data folder; files that are there stay."""
+    """Copy the demo's rules files to the rules folder of a data folder; existing files are not replaced."""
     folder = data / "rules"
     folder.mkdir(parents=True, exist_ok=True)
     for file in RULES.iterdir():
@@ -81,7 +81,7 @@ def add_rules(data: Path) -> None:
 
 @contextlib.contextmanager
 def headwater(data: Path) -> Iterator[Up]:
-    """Run `headwater up` on a free port and without keys; give it, and stop it in the end."""
+    """Run `headwater up` on a free port without keys; yields it, and stops it afterwards."""
     command = [str(Path(sys.executable).with_name("headwater")), "up", "--data", str(data), "--port", "0"]
     environment = os.environ | {"HEADWATER_KEYS": "[]"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -94,35 +94,35 @@ def headwater(data: Path) -> Iterator[Up]:
 
 
 def keep_serving(console: Console, up: Up) -> None:
-    """Say where the page is and what to try, and wait for Ctrl-C; raises Missing if Headwater ends by itself."""
-    console.print(f"\nThe page is open: {up.url}/ (Ctrl-C ends it). Three things to try:")
+    """Print the address of the dashboard and pages to try, and wait for Ctrl-C; raises Missing if Headwater exits."""
+    console.print(f"\nThe dashboard is at {up.url}/ (stop with Ctrl-C). Three things to try:")
     for title, address in TO_TRY.items():
         console.print(f"  {title}\n    {up.url}{address}", soft_wrap=True)
     with contextlib.suppress(KeyboardInterrupt):
-        raise Missing(f"Headwater ended by itself, with status {up.process.wait()}. Its reasons are above.")
-    console.print("\nHeadwater stops.")
+        raise Missing(f"Headwater exited with status {up.process.wait()}. Its output above contains the reason.")
+    console.print("\nHeadwater is stopping.")
 
 
 TO_TRY = {
-    "follow an address from the landing zone to where it is readable": "/lineage?"
+    "follow an e-mail address from the landing zone to where it is readable": "/lineage?"
     + urlencode({"dataset": SOURCE["dataset"], "column": SOURCE["column"]}),
     "see where personal data is exposed, masked, or unknown": "/surface?" + urlencode(SOURCE),
-    "point your own Spark, Airflow or dbt at it, or send a test event": "/connect",
+    "send events from your Spark, Airflow or dbt, or send a test event": "/connect",
 }
-"""What to look at → its address."""
+"""What to try -> the address of the page."""
 
 
 def run_pipeline(url: str, listener: str, onelake: Path) -> None:
-    """Run the pipeline as a program of its own; raises Missing if it failed, after its own words."""
+    """Run the pipeline in a separate process; raises Missing if it fails."""
     command = [sys.executable, "-m", "demo.pipeline", "--url", url, "--listener", listener, "--lake", str(onelake)]
     root = Path(__file__).parents[1]
     done = subprocess.run(command, cwd=root, env=os.environ | {"HEADWATER_KEY": KEY}, check=False)
     if done.returncode:
-        raise Missing(f"The pipeline ended with status {done.returncode}; see above and {onelake}/spark.log.")
+        raise Missing(f"The pipeline exited with status {done.returncode}. See above and {onelake}/spark.log.")
 
 
 def when_caught_up(url: str, key: str) -> dict[str, Any]:
-    """Wait until no acknowledged event is pending; return the audit."""
+    """Wait until no acknowledged event is pending, then return the audit."""
     deadline = time.monotonic() + CAUGHT_UP_S
     headers = {"authorization": f"Bearer {key}"}
     while True:
@@ -132,7 +132,7 @@ def when_caught_up(url: str, key: str) -> dict[str, Any]:
             return audit
         if time.monotonic() > deadline:
             raise Missing(
-                f"{audit['pending']} events are still pending after {CAUGHT_UP_S:.0f} s. See the lines above."
+                f"{audit['pending']} events are still pending after {CAUGHT_UP_S:.0f} s. See the output above."
             )
         time.sleep(0.1)
 
@@ -142,14 +142,14 @@ def _address(process: subprocess.Popen[str]) -> str:
     for line in process.stdout:
         if LISTENS in line:
             return line.split(LISTENS)[1].split()[0]
-    raise Missing("Headwater did not start; its reason is the line above.")
+    raise Missing("Headwater did not start. The line above contains the reason.")
 
 
 def _wait_ready(url: str) -> None:
     deadline = time.monotonic() + READY_S
     while httpx.get(f"{url}/health/ready", timeout=30).status_code != 200:
         if time.monotonic() > deadline:
-            raise Missing(f"Headwater is not ready after {READY_S:.0f} s: ask {url}/health/ready.")
+            raise Missing(f"Headwater is not ready after {READY_S:.0f} s. See {url}/health/ready.")
         time.sleep(0.1)
 
 
@@ -167,12 +167,12 @@ def _short(path: Path) -> str:
 
 def _next_steps(data: str, onelake: str) -> str:
     steps = {
-        f".venv/bin/headwater impact landing/customers customer_email --data {data}": "where does it end up, and how?",
-        f".venv/bin/headwater events --data {data}": "what was sent, newest first",
-        f".venv/bin/headwater audit --data {data}": "is every acknowledged event in exactly one table?",
-        f".venv/bin/headwater up --data {data}": "start it again, and point your own Spark at it",
+        f".venv/bin/headwater impact landing/customers customer_email --data {data}": "show where the column ends up",
+        f".venv/bin/headwater events --data {data}": "list the received events, newest first",
+        f".venv/bin/headwater audit --data {data}": "check that every acknowledged event is stored exactly once",
+        f".venv/bin/headwater up --data {data}": "start Headwater again, for example for your own Spark",
         f"{data}/lake/bronze/": "Delta tables: events, column_lineage, schemas and others",
-        f"{onelake}/": "the pipeline's own tables, and spark.log",
+        f"{onelake}/": "the pipeline's tables and spark.log",
     }
     width = max(map(len, steps))
     return "\n".join(f"  {step:<{width}}  {what}" for step, what in steps.items())

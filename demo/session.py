@@ -1,4 +1,4 @@
-"""A Spark session as Fabric would give one: Delta, OneLake names, and the OpenLineage listener posting to Headwater."""
+"""Create a Spark session like Fabric's: Delta, OneLake names, and the OpenLineage listener that sends to Headwater."""
 
 import contextlib
 import os
@@ -25,18 +25,18 @@ FABRIC = {
     "trident.artifact.type": "SynapseNotebook",
     "trident.activity.id": "90e4a7d3-0000-4000-8000-0000000000e1",
 }
-"""What Fabric's runtime sets in every session; the listener reports only what `capturedProperties` names."""
+"""The properties that Fabric's runtime sets in every session. The listener reports those in `capturedProperties`."""
 
 
 @contextlib.contextmanager
 def fabric_session(
     url: str, api_key: str, listener: str, lake: Path, doors: Path | None = None, *, notebook: str = NOTEBOOK
 ) -> Iterator[SparkSession]:
-    """Give a session whose OneLake is the folder `lake`; all lineage is sent when the block is left.
+    """Yield a session whose OneLake is the folder `lake`. At the end, the session sends all remaining lineage.
 
-    notebook: name of the application and the first part of its jobs' names.
-    doors: where the OneLake transport, the plugin and the file transport bring the same events, if they shall.
-    Spark's own talk goes to `lake/spark.log`. Raises Missing without Java or jars.
+    notebook: name of the application and first part of its job names. doors: a folder where the OneLake transport,
+    the plugin and the file transport also write the events. Spark's log is written to `lake/spark.log`. Raises Missing
+    without Java or the jars.
     """
     require_java()
     lake.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def fabric_session(
 
 
 def _start(conf: dict[str, str]) -> SparkSession:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # the UDFs' workers: the very Python of this script
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # run UDFs with the interpreter of this program
     builder = SparkSession.builder.master("local[2]").appName(conf["spark.synapse.context.notebookname"])
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -79,7 +79,7 @@ def _spark(listener: str, lake: Path) -> dict[str, str]:
             "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
         ),
         "spark.sql.session.timeZone": "UTC",
-        # small data on a small machine
+        # for small data on a small machine
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.ui.enabled": "false",
@@ -100,7 +100,7 @@ def _http(url: str, api_key: str) -> dict[str, str]:
 
 
 def _every_door(http: dict[str, str], doors: Path, port: int) -> dict[str, str]:
-    """Return the transport that hands each event to all four."""
+    """Return a composite transport that passes each event to all four transports."""
     onelake = {"type": "onelake", "location": (doors / "onelake").as_uri(), "closeTimeoutSeconds": "60"}
     file = {"type": "file", "location": str(doors / "lineage.ndjson")}
     plugin = {"type": "http", "url": f"http://127.0.0.1:{port}", "compression": "gzip"}
@@ -138,14 +138,14 @@ def _listener(transport: dict[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _noise_in(log: Path) -> Iterator[None]:
-    """Start children with their standard error in a file: the JVM inherits it and keeps it."""
+    """Redirect standard error to a file; the JVM that starts meanwhile inherits it."""
     ours = os.dup(2)
     try:
         with log.open("wb") as file:
             os.dup2(file.fileno(), 2)
         yield
     except Exception as error:
-        raise Missing(f"Spark did not start: {str(error).splitlines()[0]}. Its reasons are in {log}.") from error
+        raise Missing(f"Spark did not start: {str(error).splitlines()[0]}. See {log}.") from error
     finally:
         os.dup2(ours, 2)
         os.close(ours)

@@ -1,4 +1,4 @@
-"""The shop's source files: what other systems drop into the lakehouse's Files folder. Always the same."""
+"""Write the shop's source files, which other systems deliver to the lakehouse's Files folder. They are reproducible."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ COUNTRIES = ("DE", "AT", "CH", "FR", "PL")
 
 def land_sources(landing: Path) -> None:
     """Write customers (csv, with a later batch of changes), orders (json), products (parquet) and clicks (json)."""
-    chance = random.Random(7)  # the same shop every time
+    chance = random.Random(7)  # the same data every time
     _csv(landing / "customers/2026-03-01.csv", (_customer(n, chance) for n in range(1, CUSTOMERS + 1)))
     _csv(landing / "customer_changes/2026-03-02.csv", (_customer(n, chance) for n in range(51, CUSTOMERS + 11)))
     _json_lines(landing / "orders/2026-03.json", (_order(n, chance) for n in range(1, ORDERS + 1)))

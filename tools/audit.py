@@ -1,10 +1,11 @@
-"""Known vulnerabilities of what is installed: `make audit` (`python -m tools.audit`).
+"""Report known vulnerabilities of the locked packages: `make audit` (`python -m tools.audit`).
 
-pip-audit holds each lock of ours against the advisories of PyPI (`--osv`: of OSV), `npm audit` that of the page against
-npm's. Both ask a service over the network. Where that does not answer nothing is known, and that is said with status 3:
-no finding is no proof then. Status 1: something was found. `.cache/audit/` has pip-audit and cyclonedx-bom, of a lock
-that is made by `uv pip compile tools/audit.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
---no-header -o locks/audit.txt`.
+pip-audit compares each Python lock file with the advisories of PyPI (with `--osv`: of OSV), and `npm audit` compares
+the lock file of the web page with those of npm. Both need a network service. Exit status: 0 no vulnerability, 1 at
+least one vulnerability, 3 a service did not answer, so that the result is unknown.
+
+pip-audit and cyclonedx-bom are installed into `.cache/audit/`. Their lock file is created by `uv pip compile
+tools/audit.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o locks/audit.txt`.
 """
 
 import argparse
@@ -20,11 +21,11 @@ from tools.locked_environment import ROOT, Missing, locked_environment
 LOCK = ROOT / "locks/audit.txt"
 HOME = ROOT / ".cache" / "audit"
 LOCKS = ("locks/dev.txt", "requirements.txt", "locks/container.txt")
-"""What runs: all that `make setup` installs, and what the Function App does."""
+"""The lock files of everything that `make setup`, the Function App and the container install."""
 
 
 class Verdict(NamedTuple):
-    """What came of one lock: what was found, a line each; or why nothing is known."""
+    """The result for one lock file: its vulnerabilities, one line each, or the reason why the result is unknown."""
 
     of: str
     found: list[str]
@@ -32,24 +33,24 @@ class Verdict(NamedTuple):
 
 
 def environment() -> Path:
-    """Return the interpreter that has both tools, which are installed if they are not there or the lock has changed."""
+    """Return the interpreter with both tools; installs them if they are missing or the lock file has changed."""
     return locked_environment(HOME, LOCK, sys.executable, "pip-audit and cyclonedx-bom")
 
 
 def audit_python(lock: Path, *options: str) -> Verdict:
-    """Ask about every package that a lock with hashes names; nothing is installed or resolved."""
+    """Check every package of a lock file with hashes, without installing or resolving anything."""
     command = [str(environment()), "-m", "pip_audit", "--requirement", str(lock), "--require-hashes", "--disable-pip"]
     command += ["--format", "json", "--progress-spinner", "off", "--timeout", "30", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return read_pip_audit(lock.name, done.stdout, done.stderr)
 
 
-def read_pip_audit(of: str, said: str, errors: str) -> Verdict:
-    """Return what pip-audit says: JSON where it got an answer, else lines on standard error."""
+def read_pip_audit(of: str, output: str, errors: str) -> Verdict:
+    """Parse the output of pip-audit: JSON after an answer of the service, otherwise an error on standard error."""
     try:
-        packages = json.loads(said)["dependencies"]
+        packages = json.loads(output)["dependencies"]
     except (ValueError, KeyError):
-        return Verdict(of, [], _last(errors) or "pip-audit said nothing")
+        return Verdict(of, [], _last(errors) or "pip-audit printed nothing")
     found = [
         f"{each['name']} {each['version']}: {flaw['id']}, fixed in {', '.join(flaw['fix_versions']) or 'no version'}"
         for each in packages
@@ -60,20 +61,20 @@ def read_pip_audit(of: str, said: str, errors: str) -> Verdict:
 
 
 def audit_page(folder: Path) -> Verdict:
-    """Ask npm about the page's lock."""
+    """Check the lock file of the web page with npm."""
     command = ["npm", "audit", "--json", "--package-lock-only"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return read_npm_audit(f"{folder.name}/package-lock.json", done.stdout, done.stderr)
 
 
-def read_npm_audit(of: str, said: str, errors: str) -> Verdict:
-    """Return what npm says: vulnerabilities by package, or an error in their place."""
+def read_npm_audit(of: str, output: str, errors: str) -> Verdict:
+    """Parse the output of npm: vulnerabilities by package, or an error."""
     try:
-        answer = json.loads(said)
+        answer = json.loads(output)
         flaws = answer["vulnerabilities"]
     except (ValueError, KeyError):
-        error = answer.get("message") or answer.get("error", {}).get("summary") if said.startswith("{") else None
-        return Verdict(of, [], error or _last(errors) or "npm said nothing")
+        error = answer.get("message") or answer.get("error", {}).get("summary") if output.startswith("{") else None
+        return Verdict(of, [], error or _last(errors) or "npm printed nothing")
     return Verdict(of, [f"{name} {each['range']}: {each['severity']}" for name, each in flaws.items()])
 
 
@@ -82,23 +83,23 @@ def _last(errors: str) -> str:
 
 
 def tell(verdicts: Sequence[Verdict]) -> int:
-    """Print what came of each; returns the exit status."""
+    """Print the results and return the exit status."""
     for each in verdicts:
         print(
             f"{each.of}: {len(each.found)} known vulnerabilities" if not each.unknown or each.found else f"{each.of}:"
         )
         print("".join(f"  {line}\n" for line in each.found), end="")
         if each.unknown:
-            print(f"  NOT KNOWN: {each.unknown}. Run it where the service can be reached.")
+            print(f"  NOT KNOWN: {each.unknown}. Run the audit where the service is reachable.")
     if any(each.found for each in verdicts):
         return 1
     return 3 if any(each.unknown for each in verdicts) else 0
 
 
 def main() -> int:
-    """Ask about every lock."""
+    """Check all lock files."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--osv", action="store_true", help="ask OSV in place of PyPI")
+    parser.add_argument("--osv", action="store_true", help="use the advisories of OSV instead of PyPI")
     options = ["--vulnerability-service", "osv"] if parser.parse_args().osv else []
     try:
         return tell([*(audit_python(ROOT / name, *options) for name in LOCKS), audit_page(ROOT / "web")])

@@ -1,4 +1,4 @@
-"""The hooks of azure.yaml, for POSIX and Windows: `python -m tools.azd_hooks preprovision` or `prepackage`."""
+"""Run the hooks of azure.yaml on POSIX and Windows: `python -m tools.azd_hooks preprovision` or `prepackage`."""
 
 import json
 import os
@@ -15,16 +15,16 @@ _EXAMPLE = '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"
 
 
 def preprovision() -> None:
-    """Check keys and settings, and keep the start of the budget in azd's environment.
+    """Check keys and settings, and store the start of the budget in azd's environment.
 
-    Keys must not be in azd's file, which holds them in clear text.
+    Keys must not be in azd's environment file, because azd stores it as plain text.
     """
     file = Path(".azure") / os.environ["AZURE_ENV_NAME"] / ".env"
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     stored = [name for name in sorted(SECRETS) if re.search(rf"(?m)^{name}=", text)]
     if stored:
         sys.exit(
-            f"{file} holds keys in clear: {' '.join(stored)}. azd stores this file as plain text. Remove these lines, "
+            f"{file} contains keys: {' '.join(stored)}. azd stores this file as plain text. Remove these lines, "
             "replace the keys if others can read the file, and export them in the shell instead."
         )
     for name in ("RECEIVER_KEYS", "PIPELINE_KEYS"):
@@ -48,7 +48,7 @@ def preprovision() -> None:
 
 
 def prepackage() -> None:
-    """Build the dashboard and write the two folders that azd packs."""
+    """Build the dashboard and write the two folders that azd packages."""
     if make := shutil.which("make"):
         subprocess.run([make, "web"], check=True)
     elif not DASHBOARD.exists():

@@ -1,7 +1,7 @@
-"""Compute what Headwater costs on Azure a month, from stated prices and the parameter files.
+"""Compute the monthly cost of Headwater on Azure from the parameter files and the prices in this module.
 
-`python -m tools.reference` writes docs/reference/azure-costs.md from them; `python -m tools.azure_cost` prints the
-tables. Prices are public list prices, stated here only; change them to yours.
+`python -m tools.azure_cost` prints the tables, and `python -m tools.reference` writes them to
+docs/reference/azure-costs.md. The prices are public list prices; replace them with yours.
 """
 
 import math
@@ -15,10 +15,10 @@ BICEP = Path(__file__).parents[1] / "infra" / "bicep"
 PRICES_AS_OF = "assumed for November 2026, East US, US dollars, pay as you go, without tax"
 EUR_PER_USD = 0.92
 REGION = 1.10
-"""West Europe lists up to a tenth above East US."""
+"""Prices in West Europe are up to a tenth higher than in East US."""
 
 HOURS, DAYS, SECONDS = 730, 30.4, 2_628_000
-"""Of a month."""
+"""The length of a month in each unit."""
 
 USD = {
     "throughput unit, hour": 0.030,
@@ -42,35 +42,35 @@ FREE = {"GB-s on demand": 100_000, "executions on demand": 250_000, "GB of logs"
 
 EVENT_KB = 8
 PEAK = 4
-"""Busiest minute against the day's mean."""
+"""Ratio of the busiest minute to the mean of the day."""
 LAKE_SHARE = 0.12
-"""Bytes in the lake for each byte of events (docs/explanation/benchmarks.md: 9 to 12 %)."""
+"""Bytes in the lake per byte of events (docs/explanation/benchmarks.md: 9 to 12 %)."""
 KEPT_DAYS = 365
 REQUESTS_A_SECOND = 100
-"""An instance of the receiver; the station alone takes thousands (docs/explanation/benchmarks.md),
-the host's part is not known."""
+"""Assumed rate of one receiver instance. The receiver itself handles thousands (docs/explanation/benchmarks.md); the
+overhead of the Functions host is unknown."""
 DELIVERY_S = 2.0
-"""An execution of the parser, opened clients and storage included; not measured on Azure."""
+"""Duration of one parser execution, including the clients that it opens and the storage; not measured on Azure."""
 TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 2 * (86_400 // 3600)
-"""catch_up, compact, vacuum, snapshot."""
+"""Timer executions per day: catch_up, compact, vacuum, snapshot."""
 TABLES_A_COMMIT = 3
 WRITES_A_COMMIT, READS_A_COMMIT = 3, 2
-"""Requests to the storage for a commit of one table: five, counted against Azurite."""
+"""Storage requests for one commit of a table: five, counted with Azurite."""
 LEASE_S = 30
-"""Each partition's owner says so this often, and looks at the others: the default of Azure.Messaging.EventHubs."""
+"""How often a partition's owner renews its lease and checks the others: the default of Azure.Messaging.EventHubs."""
 TRACE_KB = 5
 PARSER_GB = 2
 HUB_METRICS_GB_A_DAY = 0.015
 SINK_RUNS_A_DAY = 1440
-"""Of the timer of sinks."""
+"""Executions of the sink timer per day."""
 SINK_RUN_S, SINK_EVENTS_A_SECOND = 2.0, 1000
-"""A run that delivers nothing, and what one sink delivers; neither was measured on Azure."""
+"""Duration of a run without new events, and rate of one sink; neither was measured on Azure."""
 SINKS_GB = 2
 IDLE_LISTS, IDLE_READS = 6, 70
 SINK_LISTS, SINK_READS = 15, 130
-"""Requests to the storage of a run with one sink that finds nothing new, or delivers: counted against Azurite.
+"""Storage requests of a run with one sink, without and with new events, counted with Azurite.
 
-Reads grow by three a commit (7 and 35 on a young table) until the hourly checkpoint: these are means over the hour.
+Each commit adds three reads until the hourly checkpoint (7 and 35 on a new table). These are means over the hour.
 """
 LOG_ALERTS = 6
 SINK_ALERTS = 3
@@ -78,7 +78,7 @@ SINK_ALERTS = 3
 
 @dataclass(frozen=True)
 class Tier:
-    """What a parameter file orders."""
+    """The resources that a parameter file requests."""
 
     name: str
     throughput_units: int
@@ -93,7 +93,7 @@ class Tier:
 
     @classmethod
     def read(cls, name: str) -> "Tier":
-        """Read a tier from its file, what it leaves out from main.bicep."""
+        """Read a tier from its parameter file, with the defaults of main.bicep."""
         found = dict(re.findall(r"(?m)^param (\w+) \w+ = (\S+)$", (BICEP / "main.bicep").read_text()))
         found |= dict(re.findall(r"(?m)^param (\w+) = (\S+)$", (BICEP / f"{name}.bicepparam").read_text()))
         return cls(
@@ -112,7 +112,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a bill: what, how it comes about, US dollars a month."""
+    """One line of a bill: the item, its calculation, and US dollars per month."""
 
     what: str
     how: str
@@ -120,7 +120,7 @@ class Line:
 
 
 def bill(tier: Tier, events: int) -> list[Line]:
-    """Add up a month at so many events a day."""
+    """Return the bill of a month with `events` events per day."""
     return [
         *_hub(tier, events),
         *_receiver(tier, events),
@@ -131,18 +131,18 @@ def bill(tier: Tier, events: int) -> list[Line]:
 
 
 def total_eur(lines: list[Line]) -> float:
-    """Return the sum in euros, in West Europe."""
+    """Return the sum in euros, with prices of West Europe."""
     return sum(line.usd for line in lines) * REGION * EUR_PER_USD
 
 
 def throughput_units(tier: Tier, events: int) -> int:
-    """Return the units that the busiest minute needs: 1 MB or 1,000 events a second each."""
+    """Return the throughput units for the busiest minute; a unit accepts 1 MB or 1,000 events per second."""
     a_second = events / 86_400 * PEAK
     return max(tier.throughput_units, math.ceil(max(a_second * EVENT_KB / 1000, a_second / 1000)))
 
 
 def deliveries(tier: Tier, events: int) -> int:
-    """Return how often a day the parser runs: at most once a partition and flush interval, never without an event."""
+    """Return the parser runs per day: at most one per partition and flush interval, and none without events."""
     return min(events, tier.partitions * 86_400 // tier.flush_s)
 
 
@@ -159,7 +159,7 @@ def _hub(tier: Tier, events: int) -> Iterator[Line]:
 
 def _receiver(tier: Tier, events: int) -> Iterator[Line]:
     instances = max(1, math.ceil(events / 86_400 / REQUESTS_A_SECOND))
-    busy = 1 - math.exp(-events / 86_400)  # a request alone is billed as one second; those at a time share it
+    busy = 1 - math.exp(-events / 86_400)  # Azure bills each busy second once, however many requests share it
     gb_s = tier.receiver_gb * SECONDS
     extra = (instances - 1) * gb_s * busy
     millions = events * DAYS / 1e6
@@ -179,7 +179,7 @@ def _parser(tier: Tier, events: int) -> Iterator[Line]:
     usd = max(0.0, gb_s - FREE["GB-s on demand"]) * USD["executing on demand, GB-s"]
     usd += max(0.0, runs - FREE["executions on demand"]) / 1e6 * USD["executions, million"]
     yield Line(
-        "Parser, maintenance", f"{runs:,.0f} executions x {DELIVERY_S:g} s x {PARSER_GB} GB, free grant taken off", usd
+        "Parser, maintenance", f"{runs:,.0f} executions x {DELIVERY_S:g} s x {PARSER_GB} GB, less the free grant", usd
     )
 
 
@@ -216,14 +216,14 @@ def _watch(tier: Tier, events: int) -> Iterator[Line]:
 
 
 def api_line(busy_hours_a_day: int) -> Line:
-    """Return what one instance of the API that never sleeps costs, and what its questions cost on top of it."""
+    """Return the cost of one always-ready API instance, including its questions."""
     gb_s, busy = PARSER_GB * SECONDS, busy_hours_a_day / 24
     usd = gb_s * USD["always ready, GB-s"] + gb_s * busy * USD["executing while always ready, GB-s"]
     return Line("API", f"1 instance of {PARSER_GB} GB always ready, answers {busy_hours_a_day} h a day", usd)
 
 
 def sinks_bill(tier: Tier, events: int) -> list[Line]:
-    """Add up a month of the app of sinks, with one sink that takes all events; no free grant is left for it."""
+    """Return the bill of the sinks app for a month with one sink that accepts all events, without the free grant."""
     delivering = min(events, SINK_RUNS_A_DAY)
     idle = SINK_RUNS_A_DAY - delivering
     busy_s = (SINK_RUNS_A_DAY * SINK_RUN_S + events / SINK_EVENTS_A_SECOND) * DAYS
@@ -265,7 +265,7 @@ def assumptions() -> list[str]:
 
 
 def tables() -> str:
-    """Return the tables of docs/reference/azure-costs.md: the sums, each bill, the prices."""
+    """Return the tables of docs/reference/azure-costs.md: the sums, each bill and the prices."""
     parts = [summary()]
     parts += [_bill_table(*case) for case in CASES]
     parts.append(_api_table())
@@ -276,7 +276,7 @@ def tables() -> str:
 
 
 def summary() -> str:
-    """Return the table of the sums, which docs/how-to/platform-operator/azure.md holds, too."""
+    """Return the table of the sums, which docs/how-to/platform-operator/azure.md also contains."""
     rows = ["| events a day | tier | in the lake after | € a month |", "|---|---|---|---|"]
     for name, events in CASES:
         tier = Tier.read(name)
@@ -286,7 +286,7 @@ def summary() -> str:
 
 def _bill_table(name: str, events: int) -> str:
     lines = bill(Tier.read(name), events)
-    rows = [f"| {name}, {events:,} events a day | how it comes about | $ a month |", "|---|---|---|"]
+    rows = [f"| {name}, {events:,} events a day | calculation | $ a month |", "|---|---|---|"]
     rows += [f"| {line.what} | {line.how} | {line.usd:,.2f} |" for line in lines]
     euros = f"x {REGION} for West Europe x {EUR_PER_USD} € = € {total_eur(lines):,.2f}"
     rows.append(f"| sum | {euros} | {sum(line.usd for line in lines):,.2f} |")
@@ -294,7 +294,7 @@ def _bill_table(name: str, events: int) -> str:
 
 
 def _api_table() -> str:
-    rows = ["| always-ready API (`API_ALWAYS_READY=1`) | how it comes about | $ a month |", "|---|---|---|"]
+    rows = ["| always-ready API (`API_ALWAYS_READY=1`) | calculation | $ a month |", "|---|---|---|"]
     small = sum(line.usd for line in bill(Tier.read("small"), 10_000))
     for hours in (0, 8, 24):
         line = api_line(hours)
@@ -306,7 +306,7 @@ def _api_table() -> str:
 
 
 def _sinks_table() -> str:
-    rows = ["| app of sinks, one sink | how it comes about | $ a month |", "|---|---|---|"]
+    rows = ["| app of sinks, one sink | calculation | $ a month |", "|---|---|---|"]
     for name, events in CASES:
         lines = sinks_bill(Tier.read(name), events)
         how = "; ".join(f"{line.what.lower()}: {line.how} (${line.usd:,.2f})" for line in lines)

@@ -1,7 +1,7 @@
-"""The settings of one deployment: `python -m tools.azure_environment azure` prints them as NAME=VALUE lines.
+"""Print the settings of one deployment as NAME=VALUE lines: `python -m tools.azure_environment azure`.
 
-infra/environments/NAME.json holds them, and deployment, what-if and CI read the same file. Variables of a GitHub
-environment (GITHUB_VARS, as JSON) complete it. Two different values for one name are an error.
+Deployment, what-if and CI read the settings from infra/environments/NAME.json. The variables of a GitHub environment
+(GITHUB_VARS, as JSON) complete them. If both contain a setting with different values, the program fails.
 """
 
 import argparse
@@ -24,11 +24,11 @@ _BICEP = ROOT / "infra" / "bicep"
 
 
 class WrongEnvironmentError(Exception):
-    """The settings cannot be deployed; the message says which and what to do."""
+    """The settings cannot be deployed. The message names the setting and the fix."""
 
 
 def known_settings() -> set[str]:
-    """Return the names that a parameter file reads, without secrets, and TIER, which chooses the file."""
+    """Return the names that the parameter files read, without secrets, plus TIER, which selects the file."""
     texts = (path.read_text(encoding="utf-8") for path in _BICEP.glob("*.bicepparam"))
     return {"TIER"} | {
         name for text in texts for name in re.findall(r"readEnvironmentVariable\('(\w+)'", text)
@@ -36,7 +36,7 @@ def known_settings() -> set[str]:
 
 
 def read_environment(path: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """Merge the file of an environment with the variables of GitHub; raises WrongEnvironmentError."""
+    """Merge an environment's file with GitHub's variables; raises WrongEnvironmentError."""
     if not path.exists():
         raise WrongEnvironmentError(f"{path} does not exist. Each environment has a file there: copy azure.json.")
     known, stored = known_settings(), json.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def read_environment(path: Path, variables: Mapping[str, str]) -> dict[str, str]
 
 
 def check_combination(settings: Mapping[str, str]) -> None:
-    """Raise WrongEnvironmentError for settings that exclude each other; main.bicep fails for the same ones."""
+    """Raise WrongEnvironmentError for contradicting settings; main.bicep rejects the same ones."""
     closed = settings.get("PRIVATE_NETWORK", "false") == "true"
     if settings.get("PRIVATE_INGRESS", "false") == "true" and not closed:
         raise WrongEnvironmentError(
@@ -73,14 +73,14 @@ def check_combination(settings: Mapping[str, str]) -> None:
 
 
 def wants_budget(settings: Mapping[str, str]) -> bool:
-    """Tell whether a deployment with these settings has a budget."""
+    """Return whether a deployment with these settings has a budget."""
     return int(settings.get("MONTHLY_BUDGET") or 0) > 0
 
 
 def budget_start(settings: Mapping[str, str], group: str, subscription: str = "") -> str:
-    """Return the first day of the budget: that of the existing one, else of the current month or a later one chosen.
+    """Return the first day of the budget: that of the existing budget, or the current month or a later setting.
 
-    Azure refuses another start date for an existing budget, and for a new one a start before the current month.
+    Azure rejects a change of an existing budget's start, and a new start before the current month.
     """
     command = ["az", "consumption", "budget", "show-with-rg", "--budget-name", BUDGET, "--resource-group", group]
     command += ["--subscription", subscription] if subscription else []
@@ -88,14 +88,14 @@ def budget_start(settings: Mapping[str, str], group: str, subscription: str = ""
         done = subprocess.run([*command, "--output", "json"], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise WrongEnvironmentError(
-            "`az` is missing, which reads the existing budget. Install the Azure CLI."
+            "The Azure CLI (`az`), which reads the existing budget, is missing. Install it."
         ) from None
     if done.returncode == 0:
         start: str = json.loads(done.stdout)["timePeriod"]["startDate"]
         return start[:10]
     if not re.search(r"\b404\b|NotFound|not found", done.stderr):
         raise WrongEnvironmentError(
-            f"The existing budget cannot be read: {done.stderr.strip()}. Sign in, and try again."
+            f"Azure CLI cannot read the existing budget: {done.stderr.strip()}. Sign in and try again."
         )
     return max(settings.get("BUDGET_FROM", ""), _this_month())
 
@@ -109,13 +109,13 @@ def _text(value: Any) -> str:
 
 
 def main() -> None:
-    """Print the settings of an environment; exit with the reason if they cannot be deployed."""
+    """Print the settings of an environment; exits with the reason if they cannot be deployed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", help="environment: a file in infra/environments")
     parser.add_argument(
-        "--offline", action="store_true", help="do not ask Azure for the budget: CI without a subscription"
+        "--offline", action="store_true", help="do not query the existing budget (CI without a subscription)"
     )
-    parser.add_argument("--write", action="store_true", help="keep the start of the budget in the file")
+    parser.add_argument("--write", action="store_true", help="write the start of the budget to the file")
     chosen = parser.parse_args()
     path = ROOT / "infra" / "environments" / f"{chosen.name}.json"
     try:

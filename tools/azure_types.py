@@ -1,9 +1,9 @@
-"""Microsoft's schemas of Azure's resource types, which its package `msmcp-azure` carries and prints without a network.
+"""Read Microsoft's schemas of Azure resource types from the package `msmcp-azure`, which works offline.
 
-`make setup-test` asks for those that the templates use (`python -m tools.azure_types`); what it said lies in
-`.cache/azure_types/`. The package knows one version of each type, often an older one than the templates name, and some
-types not at all: `schemas` returns what there is. The lock file is made by `uv pip compile tools/azure-types.in
---universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o locks/azure-types.txt`.
+`make setup-test` (`python -m tools.azure_types`) stores the schemas of the types that the templates use in
+`.cache/azure_types/`. The package contains one version of each type, often an older one than the templates use, and
+lacks some types. The lock file is created by `uv pip compile tools/azure-types.in --universal --python-version 3.11
+--generate-hashes --no-emit-index-url --no-header -o locks/azure-types.txt`.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ _USED = re.compile(r"^resource \w+ '(Microsoft\.[\w./]+)@", re.MULTILINE)
 
 
 def schemas() -> dict[str, list[dict[str, Any]]]:
-    """Return the definitions behind each resource type of the templates that the package knows, asked once per lock.
+    """Return the definitions of each resource type of the templates that the package contains.
 
-    The first of a type's definitions is the resource, the rest are what it refers to by name. Raises Missing.
+    The first definition of a type is the resource. It refers to the others by name. Raises Missing.
     """
     kinds = used()
     locked_environment(HOME, LOCK, sys.executable, "Microsoft's schemas of Azure's resources")
-    kept = HOME / "types.json"
-    found: dict[str, list[dict[str, Any]]] = json.loads(kept.read_text()) if kept.exists() else {}
+    cache_file = HOME / "types.json"
+    found: dict[str, list[dict[str, Any]]] = json.loads(cache_file.read_text()) if cache_file.exists() else {}
     if set(found) != set(kinds):
         found = asyncio.run(_ask(_server(), kinds))
-        kept.write_text(json.dumps(found))
+        cache_file.write_text(json.dumps(found))
     return {kind: definitions for kind, definitions in found.items() if definitions}
 
 
 def used() -> list[str]:
-    """Return the types of all resources that the templates name."""
+    """Return the resource types that the templates use."""
     return sorted({kind for path in TEMPLATES.rglob("*.bicep") for kind in _USED.findall(path.read_text())})
 
 
 def main() -> int:
-    """Bring what the package says in order; does nothing when it already is."""
+    """Store the schemas; does nothing if they are complete."""
     asked = len(used())
     return in_order(
         "azure types", lambda: f"Schemas of Azure's resources: {len(schemas())} of the {asked} types that templates use"
@@ -60,13 +60,13 @@ def main() -> int:
 def _server() -> Path:
     server = next(HOME.glob(_SERVER), None)
     if server is None:
-        raise Missing(f"{LOCK.name} has no server for this machine (it has for Linux and macOS)")
-    server.chmod(0o755)  # pip keeps no mode
+        raise Missing(f"{LOCK.name} has no server for this platform (only for Linux and macOS)")
+    server.chmod(0o755)  # pip does not preserve the executable bit
     return server
 
 
 async def _ask(server: Path, kinds: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Ask one process about all types; a type that it does not know has no definitions."""
+    """Query all types from one server process; an unknown type has no definitions."""
     environment = _QUIET | {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": str(HOME / "bundle"), "HOME": str(HOME)}
     arguments = ["server", "start", "--mode", "all", "--namespace", "bicepschema"]
     started = StdioServerParameters(command=str(server), args=arguments, env=environment)
@@ -79,9 +79,9 @@ async def _definitions(session: ClientSession, kind: str) -> list[dict[str, Any]
     answer = await session.call_tool("bicepschema_get", {"resource-type": kind})
     (content,) = answer.content
     if not isinstance(content, TextContent):
-        raise Missing(f"the server answered {content.type}, not text, about {kind}")
-    said = json.loads(content.text)
-    return said["results"]["BicepSchemaResult"] if said["status"] == 200 else []
+        raise Missing(f"the schema server returned {content.type} instead of text for {kind}")
+    result = json.loads(content.text)
+    return result["results"]["BicepSchemaResult"] if result["status"] == 200 else []
 
 
 if __name__ == "__main__":

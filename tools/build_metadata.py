@@ -1,8 +1,8 @@
-"""Metadata of the wheel that depends on where it is built: the project's URLs, and a README that an index can show.
+"""Set the metadata of the wheel that depends on the build machine: the project's URLs and an index-ready README.
 
-An index page shows the README without the repository, so links and images need absolute URLs. GitHub's runners name the
-repository and the tag in `GITHUB_SERVER_URL`, `GITHUB_REPOSITORY` and `GITHUB_REF_NAME`. Elsewhere the README stays
-as it is, and the wheel has no URLs. Hatchling runs this file; it must not import others.
+An index page shows the README without the repository, so links and images need absolute URLs. GitHub's runners provide
+the repository and the tag in `GITHUB_SERVER_URL`, `GITHUB_REPOSITORY` and `GITHUB_REF_NAME`. Elsewhere, the README is
+unchanged and the wheel has no URLs. Hatchling runs this file, so it must not import other modules of the project.
 """
 
 import os
@@ -19,7 +19,7 @@ class CustomMetadataHook(MetadataHookInterface):
     """Sets `readme` and `urls`, which `pyproject.toml` declares as dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Add both members to the project's metadata."""
+        """Add both fields to the project's metadata."""
         text = (Path(self.root) / "README.md").read_text("utf-8")
         server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
         address = f"{server}/{repository}" if server and repository else None
@@ -30,7 +30,7 @@ class CustomMetadataHook(MetadataHookInterface):
 
 
 def urls(address: str) -> dict[str, str]:
-    """Return the URLs that an index page lists. address: of the repository."""
+    """Return the URLs that an index page lists. address: URL of the repository."""
     return {
         "Documentation": f"{address}/tree/main/docs",
         "Source": address,
@@ -40,7 +40,7 @@ def urls(address: str) -> dict[str, str]:
 
 
 def with_absolute_links(text: str, address: str, ref: str) -> str:
-    """Make links and images of a page absolute, at a tag or branch of the repository."""
+    """Return the text with absolute links and images that point to a tag or branch of the repository."""
 
     def absolute(found: re.Match[str]) -> str:
         image, label, path = found.groups()

@@ -1,6 +1,6 @@
-"""The texts about all commands: a page of the reference, and the help of the base install.
+"""Generate the reference page of all commands, and the help text for an installation without the extra `server`.
 
-`tools.reference` writes both.
+`tools.reference` writes both files.
 """
 
 import re
@@ -25,7 +25,7 @@ Exit statuses: 0 success, 1 a negative answer, 2 wrong usage, 3 failure.
 
 
 def help_text() -> str:
-    """Return the commands by panel, as plain text."""
+    """Return the commands by panel as plain text."""
     group: Any = get_command(app)
     parts = ["Usage: headwater [OPTIONS] COMMAND [ARGS]...", group.help, _INSTALL]
     for panel, names in _panels(group):
@@ -59,7 +59,7 @@ def _panels(group: Any) -> Iterator[tuple[str, list[str]]]:
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
-    """Yield the section of a command, and those of its subcommands."""
+    """Yield the section of a command and the sections of its subcommands."""
     yield f"### `{name}`\n\n{_paragraphs(command.help)}\n"
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]

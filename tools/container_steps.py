@@ -1,7 +1,8 @@
-"""The steps of the Containerfile without an engine: `make container-steps`, where no Docker is, as no test can build.
+"""Run the steps of the Containerfile without a container engine: `make container-steps`.
 
-Every COPY and RUN is done in one folder, in place of the image's root, by this machine's Python 3.13 and Node; then the
-image's command says its version and its settings. Not shown: the base images, the user, what a later stage leaves out.
+The program runs every COPY and RUN in one folder, which replaces the root of the image, with this machine's Python 3.13
+and Node. Then it runs `headwater --version` and `headwater check`. It does not check the base images, the user, or
+which files a later stage omits.
 """
 
 import os
@@ -19,12 +20,12 @@ from tools.locked_environment import ROOT, Missing
 
 CONTAINERFILE = ROOT / "Containerfile"
 _PLACES = re.compile(r"(?<![\w/.])/(opt|src|tmp|var/lib/headwater)\b")
-"""Where the image has something of ours."""
+"""Folders of the image that belong to Headwater."""
 _KEYS = '[{"name": "steps", "key": "only-for-this", "roles": ["write"]}]'
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield name and arguments of each instruction, continued lines joined."""
+    """Yield the name and arguments of each instruction, with continued lines joined."""
     for line in re.sub(r"(?m)^\s*#.*\n", "", text).replace("\\\n", " ").splitlines():
         name, _, rest = line.partition(" ")
         if name:
@@ -32,35 +33,35 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def walk(root: Path, text: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Do every step below `root`; returns the variables of the last stage.
+    """Run every step below `root` and return the environment variables of the last stage.
 
-    Raises CalledProcessError for a step that fails, OSError for what is not there to be copied.
+    Raises CalledProcessError if a step fails, and OSError if a file to copy is missing.
     """
-    told: dict[str, str] = {}
+    variables: dict[str, str] = {}
     here, stage = root, ""
-    left: dict[str, Path] = {}  # where a stage ended, which the next one on it begins in
+    stage_folders: dict[str, Path] = {}  # working directory at the end of each stage, where dependent stages start
     for name, rest in instructions(text):
         match name:
             case "FROM":
-                left[stage] = here
+                stage_folders[stage] = here
                 base, _, stage = rest.partition(" AS ")
-                told, here = {}, left.get(base, root)
+                variables, here = {}, stage_folders.get(base, root)
             case "WORKDIR":
                 here = Path(_PLACES.sub(rf"{root}/\1", rest))
                 here.mkdir(parents=True, exist_ok=True)
             case "ENV":
-                told |= dict(word.split("=", 1) for word in shlex.split(rest) if not word.startswith("PATH="))
+                variables |= dict(word.split("=", 1) for word in shlex.split(rest) if not word.startswith("PATH="))
             case "COPY":
                 _copy(root, here, rest.split())
             case "RUN":
                 step = re.sub(r" --(owner|group)=\S+", "", _PLACES.sub(rf"{root}/\1", rest))
                 print(f"RUN {step}", flush=True)
-                subprocess.run(["/bin/sh", "-ec", step], cwd=here, env={**environment, **told}, check=True)
-    return told
+                subprocess.run(["/bin/sh", "-ec", step], cwd=here, env={**environment, **variables}, check=True)
+    return variables
 
 
 def _copy(root: Path, here: Path, words: list[str]) -> None:
-    """Copy from the checkout, or within the one folder of all stages, where it may lie already."""
+    """Copy from the checkout or from another stage. Stages share one folder, so the file may already be in place."""
     is_ours = not words[0].startswith("--from=")
     *sources, target = words if is_ours else words[1:]
     place = here / _PLACES.sub(rf"{root}/\1", target)
@@ -78,7 +79,7 @@ def _copy(root: Path, here: Path, words: list[str]) -> None:
 
 
 def main() -> int:
-    """Do the steps in a folder that goes again, then ask what came of them."""
+    """Run the steps in a temporary folder, then run the installed command."""
     with tempfile.TemporaryDirectory(prefix="headwater-image-") as name:
         root = Path(name)
         for folder in ("bin", "tmp"):
@@ -88,13 +89,13 @@ def main() -> int:
         except Missing as error:
             sys.stderr.write(f"container: {error}\n")
             return 1
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HEADWATER_", "PYTHON"))}
-        environment = {**kept, "PATH": f"{root}/bin:{os.environ['PATH']}"}
-        told = walk(root, CONTAINERFILE.read_text(), environment)
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HEADWATER_", "PYTHON"))}
+        environment = {**inherited, "PATH": f"{root}/bin:{os.environ['PATH']}"}
+        variables = walk(root, CONTAINERFILE.read_text(), environment)
         data = {"HEADWATER_DATA": f"{root}/data", "HEADWATER_KEYS": _KEYS}
         for word in ("--version", "check"):
             command = [f"{root}/opt/headwater/bin/headwater", word]
-            subprocess.run(command, cwd=root, env={**environment, **told, **data}, check=True)
+            subprocess.run(command, cwd=root, env={**environment, **variables, **data}, check=True)
     return 0
 
 

@@ -1,6 +1,6 @@
-"""DataHub's own package in an environment of its own: tests let it read what we would send.
+"""Install DataHub's package in a separate environment, so that tests can validate metadata for DataHub with it.
 
-`make setup-test` installs it (`python -m tools.datahub_env`); it lies in `.cache/datahub/`. The lock file is made by
+`make setup-test` installs it into `.cache/datahub/` (`python -m tools.datahub_env`). The lock file is created by
 `uv pip compile tools/datahub.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 -o locks/datahub.txt`.
 """
@@ -20,24 +20,24 @@ JUDGE = ROOT / "tools" / "datahub_judge.py"
 
 
 def environment() -> Path:
-    """Return the interpreter that has it, which is installed if it is not there or the lock has changed."""
-    return locked_environment(HOME, LOCK, sys.executable, "DataHub's own package")
+    """Return the interpreter with DataHub's package; installs it if it is missing or the lock file has changed."""
+    return locked_environment(HOME, LOCK, sys.executable, "DataHub's package")
 
 
 def judged(proposals: Iterable[Any]) -> tuple[int, list[dict[str, Any]]]:
-    """Return how many proposals it read, and those that it would not take, each with what is wrong; one process."""
+    """Validate proposals in one process; returns their number, and the invalid ones with their errors."""
     lines = "".join(f"{json.dumps(proposal)}\n" for proposal in proposals)
     *wrong, last = _judge(given=lines)
     return last["judged"], wrong
 
 
 def file_source(path: Path) -> list[dict[str, Any]]:
-    """Return the proposals that DataHub's own file source reads of a file, in order."""
+    """Return the proposals that DataHub's file source reads from a file, in order."""
     return _judge("--file", str(path))
 
 
 def topic_schema() -> dict[str, Any]:
-    """Return the Avro schema of its topic of proposals."""
+    """Return the Avro schema of DataHub's topic for metadata change proposals."""
     (found,) = _judge("--schema")
     return found
 
@@ -49,8 +49,8 @@ def _judge(*arguments: str, given: str = "") -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Bring the environment in order; does nothing when it already is."""
-    return in_order("datahub", lambda: f"DataHub's own package: {environment().relative_to(ROOT)}")
+    """Install the environment; does nothing if it is complete."""
+    return in_order("datahub", lambda: f"DataHub's package: {environment().relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

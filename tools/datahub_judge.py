@@ -1,7 +1,7 @@
-"""Read proposals, one JSON object a line, with DataHub's own classes, and print what is wrong with each.
+"""Validate metadata change proposals, one JSON object per line, with DataHub's classes, and print the errors.
 
-With `--file PATH` it prints what DataHub's own file source reads of a file, with `--schema` the schema of its topic.
-Runs in the environment of `tools.datahub_env`, which has DataHub's package and not Headwater.
+With `--file PATH`, print the proposals that DataHub's file source reads from a file; with `--schema`, print the schema
+of DataHub's topic. Runs in the environment of `tools.datahub_env`, which contains DataHub's package but not Headwater.
 """
 
 import json
@@ -24,7 +24,7 @@ EDGES |= {"inputDatajobEdges": "add_input_datajob"}
 
 
 def wrong(proposal: dict[str, Any]) -> Iterator[str]:
-    """Yield what DataHub would not take, or would take for something else."""
+    """Yield the reasons why DataHub would reject a proposal or read it differently."""
     yield from _wrong_urns(proposal["entityUrn"], proposal["entityType"])
     value = json.loads(proposal["aspect"]["value"])
     for urn in _urns(value):
@@ -32,21 +32,21 @@ def wrong(proposal: dict[str, Any]) -> Iterator[str]:
     if proposal["changeType"] == "PATCH":
         built = [each.to_obj() for each in _builder(proposal, value).build()]
         if [json.loads(each["aspect"]["value"]) for each in built] != [value]:
-            yield f"its own client writes {built}"
+            yield f"DataHub's client writes {built}"
         return
     read = MetadataChangeProposalWrapper.from_obj(json.loads(json.dumps(proposal)))
     if not isinstance(read, MetadataChangeProposalWrapper) or not read.validate():
-        yield "no proposal of an aspect that it knows"
+        yield "the proposal has no aspect that DataHub knows"
     elif (again := json.loads(read.to_obj()["aspect"]["value"])) != value and _without_defaults(again, value):
-        yield f"it reads {again}"
+        yield f"DataHub reads {again}"
     elif proposal["aspectName"] == "datasetKey":
         key = DatasetUrn.from_string(proposal["entityUrn"]).to_key_aspect()
         if key != read.aspect:
-            yield f"its key is {key}"
+            yield f"DataHub's key is {key}"
 
 
 def _without_defaults(again: Any, value: Any) -> bool:
-    """Tell whether something that was said came back otherwise; what was left out may come back as its default."""
+    """Return whether DataHub's copy changes a value of the original; additional defaults are not a change."""
     if isinstance(value, dict):
         return not isinstance(again, dict) or any(
             _without_defaults(again.get(key), each) for key, each in value.items()
@@ -74,27 +74,32 @@ def _urns(value: Any) -> Iterator[str]:
 
 
 def _builder(proposal: dict[str, Any], value: Any) -> Any:
-    """Let DataHub's own client write the same patch."""
+    """Return DataHub's client builder with the same patch."""
     of_dataset = proposal["entityType"] == "dataset"
     builder = (DatasetPatchBuilder if of_dataset else DataJobPatchBuilder)(proposal["entityUrn"])
     for operation in value["patch"] if isinstance(value, dict) else value:
         member, *path = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-        said = operation["value"]
+        operand = operation["value"]
         if member == "tags":
-            builder.add_tag(model.TagAssociationClass.from_obj(said))
+            builder.add_tag(model.TagAssociationClass.from_obj(operand))
         elif member == "owners":
-            builder.add_owner(model.OwnerClass.from_obj(said))
+            builder.add_owner(model.OwnerClass.from_obj(operand))
         elif member == "upstreams":
-            builder.add_upstream_lineage(model.UpstreamClass.from_obj(said))
+            builder.add_upstream_lineage(model.UpstreamClass.from_obj(operand))
         elif member == "fineGrainedLineages":
             way, to, _, of = path
             builder.add_fine_grained_lineage(
                 model.FineGrainedLineageClass(
-                    "FIELD_SET", "FIELD_SET", [of], [to], None if way == "NONE" else way, said["confidenceScore"]
+                    "FIELD_SET",
+                    "FIELD_SET",
+                    [of],
+                    [to],
+                    None if way == "NONE" else way,
+                    operand["confidenceScore"],
                 )
             )
         else:
-            getattr(builder, EDGES[member])(model.EdgeClass.from_obj(said))
+            getattr(builder, EDGES[member])(model.EdgeClass.from_obj(operand))
     return builder
 
 
@@ -105,7 +110,7 @@ def _proposals_of(path: str) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Judge every line; what is wrong stands in the output, one object a line."""
+    """Validate every line; prints one JSON object for each invalid proposal, then their total number."""
     match sys.argv[1:]:
         case ["--schema"]:
             print(json.dumps(json.loads(getMetadataChangeProposalSchema())))

@@ -1,6 +1,6 @@
-"""Sphinx with MyST and Furo, in an environment outside of ours: they build the documentation site.
+"""Install Sphinx with MyST and Furo, which build the documentation site, in a separate environment.
 
-`make docs` installs them (`python -m tools.docs_env`) into `.cache/docs/`. The lock file is made by
+`make docs` installs them into `.cache/docs/` (`python -m tools.docs_env`). The lock file is created by
 `uv pip compile tools/docs.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 -o locks/docs.txt`.
 """
@@ -15,12 +15,12 @@ HOME = ROOT / ".cache" / "docs"
 
 
 def environment() -> Path:
-    """Return the interpreter that has Sphinx, which is installed if it is missing or the lock has changed."""
+    """Return the interpreter with Sphinx; installs it if it is missing or the lock file has changed."""
     return locked_environment(HOME, LOCK, sys.executable, "the documentation tools")
 
 
 def main() -> int:
-    """Install the environment; does nothing when it is there."""
+    """Install the environment; does nothing if it is complete."""
     return in_order("docs", lambda: f"Sphinx: {environment().relative_to(ROOT)}")
 
 

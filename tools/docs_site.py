@@ -1,7 +1,7 @@
-"""Build the documentation site into `dist/docs/`, and check it: `python -m tools.docs_site`.
+"""Build the documentation site in `dist/docs/` and check it: `python -m tools.docs_site`.
 
-The build fails on each warning of Sphinx. Then each page is checked as a browser reads it: local links and fragments
-must exist, and a page must not load anything from another host.
+The build fails on every warning of Sphinx. Then the program checks each page as a browser reads it: local links and
+fragments must exist, and a page must not load anything from another host.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ _LOADS = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "srcs
 
 
 def build(site: Path = SITE) -> str:
-    """Build and check the site. Raises Missing with the problems, one a line."""
+    """Build and check the site. Raises Missing with the problems, one per line."""
     command = [str(environment()), "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--jobs", "2"]
     command += ["--doctree-dir", str(ROOT / ".cache" / "doctrees"), str(ROOT / "docs"), str(site)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -31,7 +31,7 @@ def build(site: Path = SITE) -> str:
 
 
 class _Page(HTMLParser):
-    """The fragments and the links of a page."""
+    """The fragments and links of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Page(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    """Return what is wrong with the links of the pages in a folder: `page: problem` for each."""
+    """Return the broken links of all pages in a folder, each as `page: problem`."""
     pages = {path: _Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for path, page in pages.items():

@@ -1,7 +1,7 @@
-"""The deployment package of the Function App: `python -m tools.function_zip`; the same files make the same bytes.
+"""Build a reproducible deployment package of the Function App: `python -m tools.function_zip`.
 
-`--app receiver` writes the receiver's own, with what its triggers import and nothing else: its packages take a fifth.
-`--folders` writes both packages as folders, which azd deploys.
+`--app receiver` builds the package of the receiver app, which contains only the modules that its triggers import and
+installs a fifth of the packages. `--folders` writes both packages as folders, which azd deploys.
 """
 
 import argparse
@@ -19,7 +19,7 @@ RECEIVER = ROOT / "dist" / "receiver-app.zip"
 
 PIPELINE_FOLDER = ROOT / "dist" / "function-app"
 RECEIVER_FOLDER = ROOT / "dist" / "receiver-app"
-"""The folders that `azure.yaml` names: azd packs everything in them."""
+"""The folders that `azure.yaml` names; azd packages everything in them."""
 
 DASHBOARD = ROOT / "headwater" / "api" / "web" / "assets" / "index.html"
 
@@ -50,20 +50,20 @@ SHIPPED = (
     "headwater/questions/**/*.py",
     "headwater/sinks/**/*.py",
     "headwater/sinks/targets/purview/names.yaml",
-    "headwater/spark/**/*.py",  # never imported there: the version of the rules is a hash over these, too
+    "headwater/spark/**/*.py",  # never imported, but the hash that is the version of the rules covers these files
     "headwater/tables/*.py",
 )
-"""Everything that goes to the cloud: the zip files and the folders for azd are both made from this list."""
+"""All deployed files; the zip files and the folders for azd are built from this list."""
 
 LEFT_OUT = (
-    "headwater/intake/event_log/kafka_log.py",  # the app speaks AMQP
+    "headwater/intake/event_log/kafka_log.py",  # the app uses AMQP
     "headwater/intake/event_log/kafka_[cfir]*.py",
-    "headwater/sinks/control/replay.py",  # a command's
+    "headwater/sinks/control/replay.py",  # for the command line
     "headwater/events/*validation.py",  # for the command line, with the schemas of the specification
 )
 
 _OF_THE_RECEIVER = ("function_app.py", "functions/__init__.py", "functions/receiver/__init__.py")
-"""Where its imports begin; the app imports a trigger's blueprint by its name."""
+"""The modules where the receiver's imports start; the app imports the blueprint of a trigger by its name."""
 _BESIDE_CODE = ("LICENSE", "host.json", "requirements.txt")
 _PINNED = {"requirements.txt": "locks/receiver.txt"}
 
@@ -71,13 +71,15 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def shipped(root: Path = ROOT) -> list[str]:
-    """List the files of the package, sorted, by their path in it."""
-    kept, left_out = ({path for pattern in patterns for path in root.glob(pattern)} for patterns in (SHIPPED, LEFT_OUT))
-    return sorted(path.relative_to(root).as_posix() for path in kept - left_out if path.is_file())
+    """Return the files of the package, sorted by their path in it."""
+    included, left_out = (
+        {path for pattern in patterns for path in root.glob(pattern)} for patterns in (SHIPPED, LEFT_OUT)
+    )
+    return sorted(path.relative_to(root).as_posix() for path in included - left_out if path.is_file())
 
 
 def receiver_shipped(root: Path = ROOT) -> list[str]:
-    """List the files of the receiver's package: what its triggers import, also inside functions."""
+    """Return the files of the receiver's package: everything that its triggers import, including inside functions."""
     known, found, waiting = set(shipped(root)), set[str](), list(_OF_THE_RECEIVER)
     while waiting:
         name = waiting.pop()
@@ -88,7 +90,7 @@ def receiver_shipped(root: Path = ROOT) -> list[str]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports, also inside functions, with the names it takes from it."""
+    """Yield every module that a file imports, including inside functions, and the names imported from it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -98,17 +100,17 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def write_package(target: Path, root: Path = ROOT) -> str:
-    """Write the package of every app; returns its sha256."""
+    """Write the package of the whole app and return its SHA-256."""
     return _write(target, {name: root / name for name in shipped(root)})
 
 
 def write_receiver(target: Path, root: Path = ROOT) -> str:
-    """Write the receiver's own package; returns its sha256."""
+    """Write the package of the receiver app and return its SHA-256."""
     return _write(target, {name: root / _PINNED.get(name, name) for name in receiver_shipped(root)})
 
 
 def write_folders(root: Path = ROOT) -> dict[Path, int]:
-    """Write both packages as folders from scratch; returns the number of files in each."""
+    """Write both packages as new folders; returns the number of files in each."""
     contents = {
         PIPELINE_FOLDER: {name: name for name in shipped(root)},
         RECEIVER_FOLDER: {name: _PINNED.get(name, name) for name in receiver_shipped(root)},
@@ -123,7 +125,7 @@ def write_folders(root: Path = ROOT) -> dict[Path, int]:
 
 
 def _files(module: str) -> Iterator[str]:
-    """Yield the files that importing a module may run."""
+    """Yield the files that the import of a module may run."""
     parts = module.split(".")
     yield "/".join(parts) + ".py"
     yield from ("/".join(parts[:count]) + "/__init__.py" for count in range(1, len(parts) + 1))
@@ -141,7 +143,7 @@ def _write(target: Path, files: dict[str, Path]) -> str:
 
 
 def main() -> None:
-    """Write the package and say what it is."""
+    """Write the package and print its size and hash."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?", type=Path)
     parser.add_argument("--app", choices=("all", "receiver"), default="all")

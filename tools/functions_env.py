@@ -1,9 +1,9 @@
-"""The Function App's own environment: Python 3.13, what requirements.txt installs, and the worker library of Azure.
+"""Install the Function App's environment: Python 3.13, the packages of requirements.txt, and Azure's worker library.
 
-Run by `make setup-test` (`python -m tools.functions_env`); it lies in `.cache/functions/`. The lock file is made by
+`make setup-test` installs it into `.cache/functions/` (`python -m tools.functions_env`). The lock file is created by
 `uv pip compile requirements.txt tools/functions-worker.in --universal --python-version 3.13 --generate-hashes
---no-emit-index-url --no-header -o locks/functions.txt`; requirements.txt, which a build on Azure installs, by
-the same of `tools/function-app.in --constraint locks/functions.txt`.
+--no-emit-index-url --no-header -o locks/functions.txt`. requirements.txt, which a build on Azure installs, is created
+by the same command for `tools/function-app.in --constraint locks/functions.txt`.
 """
 
 import os
@@ -22,12 +22,12 @@ _VERSION = "3.13"
 
 
 def environment() -> Path:
-    """Return the environment's interpreter, which is installed if it is not there or the lock has changed."""
+    """Return the interpreter of the environment; installs it if it is missing or the lock file has changed."""
     return locked_environment(HOME, LOCK, python_313(), "the worker of Azure Functions")
 
 
 def main() -> int:
-    """Bring the environment in order; a machine without Python 3.13 goes without it."""
+    """Install the environment; a machine without Python 3.13 only gets a message."""
     try:
         print(f"Worker of the Function App: {environment().relative_to(ROOT)}")
     except Missing as error:
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def python_313() -> str:
-    """Return the command of a Python 3.13; raises Missing where there is none."""
+    """Return the command of a Python 3.13; raises Missing if there is none."""
     for candidate in _candidates():
         done = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.startswith(f"Python {_VERSION}."):
@@ -48,7 +48,7 @@ def python_313() -> str:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield what may be it: the command, which may be a shim of pyenv that does not run, then pyenv's own folders."""
+    """Yield candidates: the command, which may be a broken shim of pyenv, then the interpreters in pyenv's folders."""
     if found := shutil.which(f"python{_VERSION}"):
         yield found
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")

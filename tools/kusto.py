@@ -1,4 +1,4 @@
-"""Microsoft's analyser of Kusto queries (npm `@kusto/language-service-next`), asked in one process of Node."""
+"""Analyse Kusto queries with Microsoft's language service (npm `@kusto/language-service-next`) in a Node process."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ _ASK = Path(__file__).with_suffix(".cjs")
 
 
 def findings(tables: Mapping[str, str], queries: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return what is wrong with each query; tables: their columns as Kusto writes them, `(Message: string, …)`.
+    """Return the errors of each query; tables: their columns in Kusto's syntax, `(Message: string, …)`.
 
     Raises Missing.
     """

@@ -1,4 +1,4 @@
-"""A virtual environment for a tool that does not go with ours: exactly what a lock file with hashes names."""
+"""Create a virtual environment from a lock file with hashes, for a tool that conflicts with the project's packages."""
 
 import hashlib
 import shutil
@@ -11,14 +11,13 @@ ROOT = Path(__file__).parents[1]
 
 
 class Missing(Exception):
-    """Something of this machine is missing or wrong; the message is one line and names the fix."""
+    """Something on this machine is missing or wrong. The message is one line and contains the fix."""
 
 
 def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
-    """Return the interpreter of an environment, which is made if it is not there or its lock has changed.
+    """Return the interpreter of an environment; creates it if it is missing or the lock file has changed.
 
-    python: the interpreter to build it from. what: named in the line that says what takes so long.
-    Raises Missing.
+    python: the interpreter that creates it. what: its description in the progress message. Raises Missing.
     """
     interpreter, stamp = home / "venv" / "bin" / "python", home / "lock.sha256"
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
@@ -26,7 +25,7 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
         print(f"Installing {what} in {home.relative_to(ROOT)} (a minute or two, once)", flush=True)
         shutil.rmtree(home, ignore_errors=True)
         _run([python, "-m", "venv", str(home / "venv")])
-        # the lock is complete, and may hold what a package forbids for no reason: see tools/spark4.in
+        # The lock file is complete. --no-deps also allows versions that a package rules out (tools/spark4.in).
         options = ["--quiet", "--no-compile", "--no-deps", "--require-hashes", "--requirement", str(lock)]
         _run([str(interpreter), "-m", "pip", "install", *options])
         stamp.write_text(wanted)
@@ -34,7 +33,7 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
 
 
 def in_order(tool: str, *steps: Callable[[], str]) -> int:
-    """Take the steps that bring what a tool needs in order, and print what each says; returns the exit status."""
+    """Run the setup steps of a tool and print their results; returns the exit status."""
     try:
         for step in steps:
             print(step())

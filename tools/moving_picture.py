@@ -1,7 +1,7 @@
 """Join the frames of `web/bench/tour.ts` into one animated WebP.
 
-`python -m tools.moving_picture FOLDER FILE.webp`, which `make screenshots` runs. Each frame in the folder is a PNG with the
-name `NUMBER-MILLISECONDS.png`.
+`make screenshots` runs `python -m tools.moving_picture FOLDER FILE.webp`. The frames in the folder are PNG files named
+`NUMBER-MILLISECONDS.png`.
 """
 
 import sys
@@ -14,7 +14,7 @@ _WIDTH = 960
 
 
 def join_frames(folder: Path, target: Path) -> int:
-    """Write an endless animation of the frames in the order of their names. Return its size in bytes."""
+    """Write an endless animation of the frames in the order of their names, and return its size in bytes."""
     paths = sorted(folder.glob("*.png"))
     if not paths:
         raise SystemExit(f"{folder} has no frames. Run `npm run tools bench/tour.ts` in web/ first.")
@@ -31,7 +31,7 @@ def join_frames(folder: Path, target: Path) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the file, and exit with an error if it is larger than a README should load."""
+    """Write the file; exits with an error if it is too large for a README."""
     folder, target = (Path(each) for each in arguments)
     size = join_frames(folder, target)
     if size > LARGEST_KB * 1000:

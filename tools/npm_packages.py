@@ -1,6 +1,6 @@
-"""Programs for Node that tests run, installed once with npm into `.cache/npm/`: `tools/npm/package.json` says which.
+"""Install Node programs for tests with npm into `.cache/npm/`; `tools/npm/package.json` lists them.
 
-Run by `make setup-test`. The lock file holds the hash of every package; npm checks them.
+`make setup-test` runs this. npm checks the hash of every package in the lock file.
 """
 
 import fcntl
@@ -19,21 +19,21 @@ _INSTALL = "Debian or Ubuntu: `sudo apt-get install nodejs npm`. Then run `make 
 
 
 def node(program: Path) -> list[str]:
-    """Return the command that runs a program of the packages, which are installed if they are not; raises Missing."""
+    """Return the command that runs a program of the packages; installs them if they are missing. Raises Missing."""
     install()
     return [_tool("node"), str(program)]
 
 
 def install() -> bool:
-    """Install what the lock file says, once per state of it; False if it is there. Raises Missing."""
+    """Install the packages of the lock file; returns False if they are already installed. Raises Missing."""
     wanted, stamp = (SOURCE / _LOCK).read_text(), CACHE / "installed.json"
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "installing.lock").open("w") as alone:  # tests start several processes
-        fcntl.flock(alone, fcntl.LOCK_EX)
+    with (CACHE / "installing.lock").open("w") as lock:  # several test processes may install at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text() == wanted:
             return False
         npm = _tool("npm")
-        print("Installing Azurite and the analyser of Kusto queries with npm (about 220 MB, once)", flush=True)
+        print("Installing Azurite and the Kusto analyser with npm (about 220 MB, once)", flush=True)
         for name in ("package.json", _LOCK):
             shutil.copyfile(SOURCE / name, CACHE / name)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
@@ -47,7 +47,7 @@ def install() -> bool:
 
 
 def main() -> int:
-    """Bring the cache in order; does nothing when it already is."""
+    """Install the packages; does nothing if they are complete."""
     return in_order(
         "npm packages",
         lambda: f"Programs for Node {'installed' if install() else 'checked'} in {CACHE.relative_to(ROOT)}.",
@@ -57,7 +57,7 @@ def main() -> int:
 def _tool(name: str) -> str:
     found = shutil.which(name)
     if not found:
-        raise Missing(f"There is no `{name}` on this machine, which tests of Azure's storage need. {_INSTALL}")
+        raise Missing(f"`{name}`, which the tests of Azure Storage need, is missing. {_INSTALL}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a file: the dashboard's types are made of it. `python -m tools.openapi`."""
+"""Write the OpenAPI document, from which the dashboard's types are generated: `python -m tools.openapi`."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ TARGET = Path(__file__).parents[1] / "web" / "openapi.json"
 
 
 def main() -> None:
-    """Write the document of all routes."""
+    """Write the document with all routes."""
     TARGET.write_text(json.dumps(openapi_document(ROUTES), indent=1))
 
 

@@ -1,8 +1,8 @@
-"""checkov, the policy linter of templates and chart, in an environment of its own: it wants an older parser than ours.
+"""Install checkov, the policy linter of the templates and the chart, in a separate environment.
 
-`make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
-`uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
--o locks/checkov.txt`.
+Its dependencies conflict with those of the project. `make setup-test` installs it into `.cache/checkov/`
+(`python -m tools.policy`). The lock file is created by `uv pip compile tools/checkov.in --universal --python-version
+3.11 --generate-hashes --no-emit-index-url --no-header -o locks/checkov.txt`.
 """
 
 import json
@@ -24,9 +24,9 @@ Framework = Literal["bicep", "kubernetes"]
 
 @dataclass(frozen=True)
 class Report:
-    """What checkov says about one folder.
+    """The result of checkov for one folder.
 
-    parsed, unparsed: files; passed, failed: check, file and resource; crashed: checks that could not judge.
+    parsed, unparsed: files; passed, failed: check, file and resource; crashed: error messages of crashed checks.
     """
 
     parsed: list[str]
@@ -37,19 +37,19 @@ class Report:
 
 
 def environment() -> Path:
-    """Return the interpreter that has checkov, which is installed if it is not there or the lock has changed."""
+    """Return the interpreter with checkov; installs it if it is missing or the lock file has changed."""
     return locked_environment(HOME, LOCK, sys.executable, "checkov, the linter of the Bicep files and the chart,")
 
 
 def lint(framework: Framework, folders: Sequence[Path]) -> list[Report]:
-    """Check all files of a framework below each folder; one process, one report a folder."""
+    """Check all files of a framework below each folder in one process; returns one report per folder."""
     command = [str(environment()), str(SCAN), framework, *map(str, folders)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return [_report(found) for found in json.loads(done.stdout)]
 
 
 def main() -> int:
-    """Bring the environment in order; does nothing when it already is."""
+    """Install the environment; does nothing if it is complete."""
     return in_order("policy", lambda: f"Linter of the Bicep files: {environment().relative_to(ROOT)}")
 
 

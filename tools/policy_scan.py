@@ -1,6 +1,6 @@
-"""Run inside checkov's environment by tools/policy.py: scan folders of one framework, print what was found as JSON.
+"""Scan folders with checkov and print the results as JSON. `tools/policy.py` runs this in checkov's environment.
 
-checkov's command exits with 0 although a file could not be parsed, and loads every other framework: hence its runner.
+This replaces checkov's command, which exits with 0 if a file cannot be parsed, and loads all frameworks.
 """
 
 import json
@@ -13,18 +13,18 @@ from typing import Any
 from checkov.runner_filter import RunnerFilter  # type: ignore[import-not-found]
 
 CHECKS = {"bicep": ["checkov.arm.checks.resource"]}
-"""Modules whose import registers a framework's checks, where its runner does not: those of ARM are Bicep's, too."""
+"""Modules that register a framework's checks when imported, if its runner does not. Bicep uses the checks of ARM."""
 
 
 class Crashes(logging.Handler):
-    """Keeps the errors that checkov only logs."""
+    """Collects the errors that checkov only logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line."""
+        """Collect one message."""
         self.found.append(record.getMessage())
 
 

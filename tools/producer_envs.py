@@ -1,10 +1,10 @@
-"""Producers of OpenLineage in environments of their own, which tests let send their lineage to a Headwater.
+"""Install OpenLineage producers in separate environments, for tests that send their lineage to Headwater.
 
-`make setup-test` installs dbt (`python -m tools.producer_envs`), `make test-producers` all of them (`… --all`).
-Packages of Python lie in `.cache/producers/NAME/`, the Java client's jars in `.cache/jars/java-client/`. A lock file is
-made by `uv pip compile tools/producer-NAME.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
---no-header -o locks/producer-NAME.txt`, the jars' by `sha256sum` of what Maven copied
-(`jvm/java-client/pom.xml`).
+`make setup-test` installs dbt (`python -m tools.producer_envs`), `make test-producers` all producers (`… --all`).
+Python packages are stored in `.cache/producers/NAME/`, the jars of the Java client in `.cache/jars/java-client/`.
+Python lock files are created by `uv pip compile tools/producer-NAME.in --universal --python-version 3.11
+--generate-hashes --no-emit-index-url --no-header -o locks/producer-NAME.txt`. The list of the jars is the output of
+`sha256sum` for the files that Maven copies (`jvm/java-client/pom.xml`).
 """
 
 import os
@@ -21,7 +21,7 @@ JAVA_CLIENT = "java-client"
 
 
 def environment(name: str) -> Path:
-    """Return the `bin` folder of a producer's environment, which is installed if it is not there as locked.
+    """Return the `bin` folder of a producer's environment; installs it if it is missing or the lock file has changed.
 
     Raises Missing.
     """
@@ -30,19 +30,19 @@ def environment(name: str) -> Path:
 
 
 def java_class_path() -> str:
-    """Return the class path of OpenLineage's Java client, which is fetched if it is not there. Raises Missing."""
+    """Return the class path of OpenLineage's Java client; fetches missing jars. Raises Missing."""
     jars.fetch(JAVA_CLIENT)
     return os.pathsep.join(map(str, sorted((jars.CACHE / JAVA_CLIENT).glob("*.jar"))))
 
 
 def main() -> int:
-    """Bring the environments in order; does nothing when they already are."""
+    """Install the environments; does nothing if they are complete."""
     every = "--all" in sys.argv[1:]
-    producers = [partial(_said, name) for name in ((DBT, AIRFLOW) if every else (DBT,))]
+    producers = [partial(_python_producer, name) for name in ((DBT, AIRFLOW) if every else (DBT,))]
     return in_order("producers", *producers, *([_java_client] if every else []))
 
 
-def _said(name: str) -> str:
+def _python_producer(name: str) -> str:
     return f"Producer {name}: {environment(name).parent.relative_to(ROOT)}"
 
 

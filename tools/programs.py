@@ -1,7 +1,7 @@
-"""Programs of Debian's that only tests need: Chromium for the dashboard, a C compiler for cuts of the power.
+"""Install Debian programs that only tests need: Chromium for the dashboard, and a C compiler for power-cut tests.
 
-Run by `make setup-test`: `python -m tools.programs`. What is missing is installed where we may install packages (root,
-apt); else the message says how.
+`make setup-test` runs this (`python -m tools.programs`). It installs missing programs if it may (as root, with apt);
+otherwise it prints the command.
 """
 
 import os
@@ -15,36 +15,36 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Choice:
-    """By what names one program that will do goes, and Debian's packages of it."""
+    """The executable names of one suitable program, and its Debian packages."""
 
     names: Sequence[str]
     packages: Sequence[str]
 
     def find(self) -> str | None:
-        """Return the first that is installed."""
+        """Return the first name that is installed, or None."""
         return next((found for name in self.names if (found := shutil.which(name))), None)
 
 
 @dataclass(frozen=True)
 class Program:
-    """What tests need, and what will do, the best first."""
+    """A program that tests need, with the suitable choices in order of preference."""
 
     needed_for: str
     variable: str
-    """Of the environment, where it names the program."""
+    """The environment variable that can contain the path of the program."""
 
     choices: Sequence[Choice]
 
     def find(self) -> str | None:
-        """Return what the variable names, else the best that is installed."""
+        """Return the path in the environment variable, or the first installed choice."""
         named = os.environ.get(self.variable)
         return named or next((found for choice in self.choices if (found := choice.find())), None)
 
     def see_to(self) -> str | None:
-        """Return what to use: one that is missing is asked of apt, and once a better one than is there."""
+        """Return the program to use; installs a missing one, and once tries to install a better one."""
         best = self.choices[0]
         if _may_install() and not self.find():
-            any(map(_install, self.choices))  # the first that apt has
+            any(map(_install, self.choices))  # stops at the first choice that apt can install
         elif _may_install() and self.variable not in os.environ and not best.find() and _is_first_time(best):
             _install(best)
         return self.find()
@@ -55,10 +55,10 @@ _SHELL = Choice(("chromium-headless-shell", "chrome-headless-shell"), ("chromium
 _WHOLE = Choice(("chromium", "chromium-browser", "google-chrome"), ("chromium", *_FONTS))
 
 CHROMIUM = Program("the tests of the dashboard", "CHROMIUM", (_SHELL, _WHOLE))
-"""Its shell without windows draws and runs the same for half the processor: 107 s of all tests in place of 203."""
+"""The headless shell renders and runs the same as Chromium with half the CPU time (107 s, not 203 s, for all tests)."""
 
 WHOLE_CHROMIUM = Program("figures of the dashboard", "CHROMIUM", (_WHOLE, _SHELL))
-"""What people look with."""
+"""The browser that users have."""
 
 COMPILER = Program(
     "the tests that cut the power", "C_COMPILER", (Choice(("cc", "gcc", "clang"), ("gcc", "libc6-dev")),)
@@ -66,7 +66,7 @@ COMPILER = Program(
 
 
 def main() -> int:
-    """See to it that there are all; 3 where one is missing."""
+    """Find or install all programs; returns 3 if one is missing."""
     missing = 0
     for each in (CHROMIUM, COMPILER):
         if found := each.see_to():
@@ -87,7 +87,7 @@ def _may_install() -> bool:
 
 
 def _is_first_time(choice: Choice) -> bool:
-    """Tell whether apt was never asked for it from here: what it does not have is not asked for each time."""
+    """Return whether the program was never requested from apt, so that a failed request is not repeated every time."""
     asked = Path(__file__).parents[1] / ".cache" / f"asked-for-{choice.packages[0]}"
     if asked.exists():
         return False
@@ -97,7 +97,7 @@ def _is_first_time(choice: Choice) -> bool:
 
 
 def _install(choice: Choice) -> bool:
-    """Install a program; tells whether apt could."""
+    """Install a program with apt; returns whether it succeeded."""
     print(f"Installing {' '.join(choice.packages)} with apt-get (up to 400 MB, once)", flush=True)
     _apt("update")
     return _apt("install", "--yes", "--no-install-recommends", *choice.packages)

@@ -1,4 +1,4 @@
-"""Prometheus' own judge of alert rules, built from its Go module into `.cache/promtool/`.
+"""Build Prometheus' promtool, which checks alert rules, from its Go module into `.cache/promtool/`.
 
 Only the long test needs it: `python -m tools.promtool` builds it with an installed Go. `GOPROXY` and `GOSUMDB` apply.
 """
@@ -11,7 +11,7 @@ import sys
 from tools.locked_environment import ROOT
 
 VERSION = "v0.316.0"
-"""Of the Go module; Prometheus 3.16."""
+"""Version of the Go module; corresponds to Prometheus 3.16."""
 
 HOME = ROOT / ".cache" / "promtool" / VERSION
 _MODULE = "github.com/prometheus/prometheus/cmd/promtool"
@@ -28,13 +28,13 @@ def run(*arguments: str) -> str:
 
 
 def build() -> str:
-    """Return the path of promtool, which is built if it is missing. Raises ValueError if there is no Go."""
+    """Return the path of promtool; builds it if it is missing. Raises ValueError if Go is not installed."""
     program = HOME / "promtool"
     if not program.exists():
         go = shutil.which("go")
         if not go:
-            raise ValueError("go is missing, which builds promtool: install Go 1.26 or newer.")
-        # without service discovery, whose client libraries are most of the code
+            raise ValueError("Go, which builds promtool, is missing. Install Go 1.26 or newer.")
+        # exclude service discovery, whose client libraries are most of the code
         command = [go, "install", "-p", "1", "-tags", "remove_all_sd", f"{_MODULE}@{VERSION}"]
         environment = {**os.environ, "GOBIN": str(HOME), "CGO_ENABLED": "0"}
         subprocess.run(command, check=True, env=environment, timeout=_TIMEOUT_S)

@@ -1,6 +1,6 @@
-"""Write the generated pages of docs/reference/ from code: `python -m tools.reference`. With `--check`, only compare.
+"""Generate pages of docs/reference/ from code: `python -m tools.reference`. With `--check`, only compare them.
 
-Each function of `PAGES` returns the text of one page. `tests/project/test_docs.py` fails if a page is stale.
+Each function in `PAGES` returns the text of one page. `tests/project/test_docs.py` fails if a page is stale.
 """
 
 import ast
@@ -32,7 +32,7 @@ HELP = ROOT / "headwater" / "cli" / "help.txt"
 REFERENCE = ROOT / "docs" / "reference"
 NAME_RULES = ROOT / "headwater" / "lineage" / "names" / "names.yaml"
 NAME_EXAMPLES = ROOT / "tests" / "fixtures" / "names" / "shipped.tsv"
-"""Names that the shipped rules change, by rule: sent namespace and name, canonical namespace and name."""
+"""Names that the shipped rules change, by rule: namespace and name as sent, canonical namespace and name."""
 NOTE = "<!-- Written by `python -m tools.reference`. Change the code, not this page. -->"
 
 
@@ -89,7 +89,7 @@ def marquez() -> str:
 
 
 _REQUEST = re.compile(r"^[A-Z]+ /\S+?(?:[:.,]|(?= ))(?: and [A-Z]+ /\S+?[:.,]?(?= |$))? ?")
-"""Start of the docstring of a handler: the request."""
+"""Matches the request at the start of a handler's docstring."""
 
 
 def columns() -> str:
@@ -190,7 +190,7 @@ def _part(path: Path) -> str | None:
 
 
 def _facet_names(schema: Any) -> Iterator[tuple[str, str]]:
-    """Yield the names that a schema of facets gives to them, with what they belong to."""
+    """Yield the names of the facets in a facet schema, and the kind of entity that each belongs to."""
     if not isinstance(schema, dict):
         return
     found: dict[str, Any] = schema.get("$defs") or schema.get("definitions") or {}
@@ -303,13 +303,13 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "name-rules.md": name_rules,
     "sink-options.md": sink_options,
 }
-"""The generated pages of docs/reference/, and what writes each."""
+"""The generated pages of docs/reference/ and the function that generates each."""
 
 _SETTINGS = re.compile(r"^\| setting \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
 def texts() -> dict[Path, str]:
-    """Return the pages with the texts that they must have."""
+    """Return the path and the generated text of each page."""
     settings = REFERENCE / "settings.md"
     with_rows = _SETTINGS.sub(lambda _: settings_rows(), settings.read_text("utf-8"), count=1)
     return {REFERENCE / name: page() for name, page in PAGES.items()} | {
@@ -319,12 +319,12 @@ def texts() -> dict[Path, str]:
 
 
 def stale() -> list[str]:
-    """Return the pages that differ from what the code gives."""
+    """Return the names of the pages that differ from their generated text."""
     return [path.name for path, text in texts().items() if not path.exists() or path.read_text("utf-8") != text]
 
 
 def main() -> int:
-    """Write the pages, or name those that are stale."""
+    """Write the pages, or with --check print the stale ones."""
     if "--check" in sys.argv:
         found = stale()
         sys.stdout.write("".join(f"{name} is stale: run `python -m tools.reference`\n" for name in found))

@@ -1,8 +1,8 @@
-"""The steps of the release workflow: `python -m tools.release check|notes|readme TAG`.
+"""Run the steps of the release workflow: `python -m tools.release check|notes|readme TAG`.
 
-`check` exits with status 1 unless the tag names the version in pyproject.toml and CHANGELOG.md has a section for it.
-`notes` prints that section. `readme` replaces the way to install in README.md: before the first release it builds the
-wheel, after it an index has it. Needs Python 3.11 and no package.
+`check` exits with status 1 unless the tag matches the version in pyproject.toml and CHANGELOG.md has a section for it.
+`notes` prints that section. `readme` replaces the installation instructions in README.md: before the first release,
+they build the wheel; afterwards, they install it from a package index. Needs Python 3.11 and no packages.
 """
 
 import re
@@ -35,7 +35,7 @@ def problem(tag: str, project: str, changelog: str) -> str | None:
 
 
 def notes(tag: str, changelog: str) -> str:
-    """Return the entries of a version in the changelog, without its heading; empty if there is no such section."""
+    """Return the changelog entries of a version without the heading; empty if there is no such section."""
     heading = re.compile(rf"^## \[{re.escape(tag.removeprefix('v'))}\][^\n]*\n", re.MULTILINE)
     if (found := heading.search(changelog)) is None:
         return ""
@@ -43,7 +43,7 @@ def notes(tag: str, changelog: str) -> str:
 
 
 def released(readme: str) -> str:
-    """Return the README with the way to install a released version. Raises ValueError without its marked block."""
+    """Return the README with instructions to install a released version. Raises ValueError without the marked block."""
     text, count = _INSTALL.subn(lambda found: found[1] + _RELEASED + found[2], readme)
     if count != 1:
         raise ValueError("README.md has no block between <!-- install:begin --> and <!-- install:end -->. Restore it.")
@@ -51,7 +51,7 @@ def released(readme: str) -> str:
 
 
 def main() -> int:
-    """Run one of the commands."""
+    """Run the command given on the command line."""
     command, tag = sys.argv[1:]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     if command == "notes":

@@ -1,7 +1,7 @@
-"""What Headwater is made of, as CycloneDX: `make sbom` (`python -m tools.sbom`) writes `dist/sbom/*.cdx.json`.
+"""Write software bills of materials (CycloneDX) to `dist/sbom/*.cdx.json`: `make sbom` (`python -m tools.sbom`).
 
-From what pins it, so nothing is installed for it: locks of Python (cyclonedx-bom), that of the page (`npm sbom`), and
-the jars that Maven fetches with their SHA-256 (`jvm/*.sha256`). The same files make the same components.
+The sources are the Python lock files (cyclonedx-bom), the lock file of the web page (`npm sbom`), and the lists of jars
+with their SHA-256 (`jvm/*.sha256`). Nothing is installed, and the same files produce the same components.
 """
 
 import json
@@ -23,29 +23,29 @@ Bom = dict[str, Any]
 
 
 def python_bom(lock: Path) -> Bom:
-    """Return what a lock names."""
+    """Return the components of a Python lock file."""
     command = [str(environment()), "-m", "cyclonedx_py", "requirements", str(lock)]
-    return _said(
+    return _run(
         [*command, "--output-format", "JSON", "--output-reproducible", "--pyproject", str(ROOT / "pyproject.toml")],
         ROOT,
     )
 
 
 def page_bom(folder: Path) -> Bom:
-    """Return what the page's lock names; npm wants a version, which the page has not: it is the package's."""
+    """Return the components of the web page's lock file, with the Python package's version, because npm needs one."""
     with tempfile.TemporaryDirectory() as name:
         for file in ("package.json", "package-lock.json"):
-            told = json.loads((folder / file).read_text())
-            told["version"] = version()
-            if "packages" in told:
-                told["packages"][""]["version"] = version()
-            Path(name, file).write_text(json.dumps(told))
+            package = json.loads((folder / file).read_text())
+            package["version"] = version()
+            if "packages" in package:
+                package["packages"][""]["version"] = version()
+            Path(name, file).write_text(json.dumps(package))
         command = ["npm", "sbom", "--sbom-format", "cyclonedx", "--sbom-type", "application", "--package-lock-only"]
-        return _said(command, Path(name))
+        return _run(command, Path(name))
 
 
 def jars_bom(lists: list[Path]) -> Bom:
-    """Return what lists of SHA-256 name; a jar of two lists once."""
+    """Return the components of lists of SHA-256; a jar in two lists occurs once."""
     parts = {sha256: path for file in lists for sha256, path in _listed(file)}
     components = [_jar(sha256, path) for sha256, path in sorted(parts.items(), key=lambda each: each[1])]
     return {
@@ -74,7 +74,7 @@ def version() -> str:
     return found
 
 
-def _said(command: list[str], folder: Path) -> Bom:
+def _run(command: list[str], folder: Path) -> Bom:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Missing(f"`{' '.join(command[-6:])}` failed: {(done.stderr.strip().splitlines() or [''])[-1][:300]}")
@@ -83,7 +83,7 @@ def _said(command: list[str], folder: Path) -> Bom:
 
 
 def main() -> int:
-    """Write a file for each part."""
+    """Write one file for each source."""
     TARGET.mkdir(parents=True, exist_ok=True)
     try:
         boms = {Path(name).stem: python_bom(ROOT / name) for name in LOCKS}

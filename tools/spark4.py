@@ -1,8 +1,9 @@
-"""Spark 4.1 in an environment of its own, with its jars: what runs on 3.5 runs there too.
+"""Install Spark 4.1 with its jars in a separate environment, to test that the project also runs on it.
 
-Run by `make test-spark4` (`python -m tools.spark4`); it lies in `.cache/spark4/`. The lock file is ours with two other
-versions: `uv pip compile pyproject.toml --extra server --group dev --override tools/spark4.in --universal
---python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o locks/spark4.txt`.
+`make test-spark4` runs this (`python -m tools.spark4`). The environment is stored in `.cache/spark4/`. Its lock file
+differs from the project's in two versions: `uv pip compile pyproject.toml --extra server --group dev --override
+tools/spark4.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+-o locks/spark4.txt`.
 """
 
 import sys
@@ -16,13 +17,13 @@ HOME = ROOT / ".cache" / "spark4"
 
 
 def environment() -> Path:
-    """Return the environment's interpreter; it and the jars are installed if they are not there as listed."""
+    """Return the interpreter of the environment; installs it and fetches the jars if they are missing or outdated."""
     jars.fetch(jars.SPARK4)
     return locked_environment(HOME, LOCK, sys.executable, "Spark 4.1")
 
 
 def main() -> int:
-    """Bring the environment in order; does nothing when it already is."""
+    """Install the environment; does nothing if it is complete."""
     return in_order("spark4", lambda: f"Spark 4.1: {environment().relative_to(ROOT)}")
 
 

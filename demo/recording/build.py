@@ -1,9 +1,9 @@
 """Place the recorded executions on a schedule of two weeks: `python -m demo.recording.build`.
 
-Each execution was recorded once (`record.py`). The shop runs the same notebook every night or every hour, so its events
-are repeated: with other times, and with other ids of runs and applications. Nothing else is changed. One declaration
-(`warehouse_load.yml`) is added. The result is
-`headwater/operations/demo/events.ndjson.gz`; the same input gives the same bytes.
+`record.py` recorded each execution once. The shop runs the same notebooks every night or every hour, so this module
+repeats their events with new times and new IDs of runs and applications. It changes nothing else, and adds one
+declaration (`warehouse_load.yml`). It writes `headwater/operations/demo/events.ndjson.gz`; the same input produces the
+same bytes.
 """
 
 import gzip
@@ -23,11 +23,11 @@ from headwater.operations.demo.recording import EVENTS, shift_times
 from tools.locked_environment import ROOT
 
 END = datetime(2026, 1, 15, 9, tzinfo=UTC)
-"""When the last event is sent. `headwater demo` moves it to its start."""
+"""The time of the last event. `headwater demo` moves it to the start of the demo."""
 
 NIGHTS = 14
 SCHEMA_CHANGE_NIGHT = 7
-"""How many nights before the last one the new column arrives."""
+"""How many nights before the last one the new column appears."""
 
 HOURS = 30
 NIGHT_BEFORE_END = timedelta(hours=8)
@@ -48,14 +48,14 @@ def main() -> None:
 
 
 def recording() -> Iterator[str]:
-    """Yield all events in order of their times, as lines of JSON."""
+    """Yield all events in chronological order, as lines of JSON."""
     chance = random.Random(46)
     events = [*declared(), *(event for capture, end in schedule() for event in execution(capture, end, chance))]
     yield from sorted(events, key=lambda line: datetime.fromisoformat(json.loads(line)["eventTime"]))
 
 
 def declared() -> Iterator[str]:
-    """Yield the events that `headwater declare` sends for the copy to the warehouse, which reports nothing itself."""
+    """Yield the events that `headwater declare` sends for the copy to the warehouse, which reports no lineage."""
     file = Path(__file__).with_name("warehouse_load.yml")
     declaration = resolve_declaration(read_declaration_file(file.read_bytes(), file.name), file.stem)
     time = (END - timedelta(days=NIGHTS)).isoformat().replace("+00:00", "Z")
@@ -64,14 +64,14 @@ def declared() -> Iterator[str]:
 
 
 def schedule() -> Iterator[tuple[str, datetime]]:
-    """Yield each execution: its capture, and the time of its last event."""
+    """Yield each execution: its capture and the time of its last event."""
     for night in range(NIGHTS - 1, -1, -1):
         end = END - NIGHT_BEFORE_END - timedelta(days=night)
         stage = "last" if night == 0 else "before" if night > SCHEMA_CHANGE_NIGHT else "after"
         yield f"nightly_{stage}", end - timedelta(minutes=20)
         yield f"dbt_{stage}", end
         yield f"export_{'last' if night == 0 else 'after'}", end + timedelta(minutes=30)
-        if night > 1:  # the last days have every hour
+        if night > 1:  # the hourly schedule below covers the last days
             yield "stock_after", end - timedelta(hours=1)
     for hour in range(HOURS, -1, -1):
         end = END - timedelta(hours=hour)
@@ -80,7 +80,7 @@ def schedule() -> Iterator[tuple[str, datetime]]:
 
 
 def execution(capture: str, end: datetime, chance: random.Random) -> list[str]:
-    """Return the events of a captured execution so that its last event is at `end`, with ids of its own."""
+    """Return the events of a captured execution with its last event at `end` and with new IDs."""
     lines = (CAPTURED / f"{capture}.ndjson").read_text().splitlines()
     last = max(datetime.fromisoformat(json.loads(line)["eventTime"]) for line in lines)
     text = "\n".join(shift_times(line, end - last) for line in lines)

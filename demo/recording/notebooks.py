@@ -26,11 +26,11 @@ STOCK = "product_id INT, category STRING, quantity INT, unit_price STRING"
 CLICK = "click_id INT, customer_id INT, page STRING"
 
 STAGES = ("before", "after", "last")
-"""Before the landing zone had the column `loyalty`, after that, and the night with bad input."""
+"""Without the column `loyalty` in the landing zone, with it, and the night with bad input."""
 
 
 def nightly(spark: SparkSession, stage: str) -> None:
-    """Load customers and orders into bronze, then clean them into silver; score customers in Python."""
+    """Load customers and orders into bronze, clean them into silver, and score customers in Python."""
     customer = CUSTOMER if stage == "before" else CUSTOMER + LOYALTY
     save(spark.read.schema(customer).option("header", "true").csv(f"{LANDING}/customers"), "bronze/customers")
     save(spark.read.schema(ORDER).json(f"{LANDING}/orders"), "bronze/orders")
@@ -51,12 +51,12 @@ def stock(spark: SparkSession, _: str) -> None:
 
 
 def clicks(spark: SparkSession, _: str) -> None:
-    """Load clicks of the web shop."""
+    """Load the clicks of the web shop."""
     save(spark.read.schema(CLICK).json(f"{LANDING}/clicks"), "bronze/clicks")
 
 
 def export(spark: SparkSession, _: str) -> None:
-    """Value the stock for the accountants, row by row; a price that is not a number ends the notebook."""
+    """Value the stock for accounting, row by row; the notebook fails at a price that is not a number."""
     prices = table(spark, "silver/stock").select("quantity", "unit_price").rdd
     prices.map(lambda row: row.quantity * float(row.unit_price)).sum()
 
@@ -76,12 +76,12 @@ def save(rows: DataFrame, name: str) -> None:
 
 
 def score(row: object) -> tuple[int, int]:
-    """Score a customer; the listener sees no columns of an RDD."""
+    """Return the score of a customer; the listener reports no columns for an RDD."""
     return row.customer_id, len(row.email or "")  # type: ignore[attr-defined]
 
 
 def land(landing: Path, stage: str) -> None:
-    """Write the files that other systems deliver. In the stage `last`, an address and a price are missing."""
+    """Write the files that other systems deliver. In the stage `last`, an address is empty and a price is invalid."""
     chance = random.Random(7)
     customers = [_customer(number, chance) for number in range(1, 61)]
     items = [_item(number, chance) for number in range(1, 13)]
@@ -140,8 +140,8 @@ def main() -> int:
     """Run one notebook as one Spark application."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("notebook", choices=sorted(NOTEBOOKS))
-    parser.add_argument("--url", required=True, help="where to send the events")
-    parser.add_argument("--lake", required=True, type=Path, help="folder that stands for OneLake")
+    parser.add_argument("--url", required=True, help="address that receives the events")
+    parser.add_argument("--lake", required=True, type=Path, help="folder that emulates OneLake")
     parser.add_argument("--stage", choices=STAGES, default="after")
     options = parser.parse_args()
     lake = options.lake.resolve()

@@ -1,8 +1,9 @@
-"""Run the producers of the recorded shop for real and store what they send: `python -m demo.recording.record`.
+"""Run the producers of the recorded shop and store the events that they send: `python -m demo.recording.record`.
 
-Spark 3.5.7 with OpenLineage's listener 1.53.0 runs the notebooks, `dbt-ol` runs the models on DuckDB. Their events go
-to `captured/`, one file for each execution. Only names of this machine are changed. Takes about five minutes; needs
-what `make setup` and `python -m tools.producer_envs` install. Then run `python -m demo.recording.build`.
+Spark 3.5.7 with OpenLineage's listener 1.53.0 runs the notebooks, and `dbt-ol` runs the models on DuckDB. The events of
+each execution go to one file in `captured/`; only names of this machine are replaced. A recording takes about five
+minutes and needs what `make setup` and `python -m tools.producer_envs` install. Run `python -m demo.recording.build`
+afterwards.
 """
 
 import gzip
@@ -37,13 +38,13 @@ for table in tables:
     name, files = table.split("=", 1)
     connection.execute(f"CREATE OR REPLACE VIEW lakehouse.{name} AS SELECT * FROM read_parquet([{files}])")
 """
-"""Shows the tables of the lakehouse to DuckDB; runs in dbt's environment."""
+"""Creates views of the lakehouse's tables in DuckDB; runs in dbt's environment."""
 
 
 def main() -> None:
-    """Record every execution, in the order in which each needs the tables of the others.
+    """Record every execution, in an order in which the tables that each one reads exist.
 
-    Arguments: the executions to run, such as `stock_last`; default is all.
+    Arguments: the executions to run, such as `stock_last`; the default is all.
     """
     wanted = sys.argv[1:]
     CAPTURED.mkdir(exist_ok=True)
@@ -71,7 +72,7 @@ def main() -> None:
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[bytes]]]:
-    """Accept events on a free port; give the address and the list of received events."""
+    """Accept events on a free port; yields the address and the list of received events."""
     events: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,7 +89,7 @@ def receiver() -> Iterator[tuple[str, list[bytes]]]:
         def _body(self) -> bytes:
             if length := self.headers.get("content-length"):
                 return self.rfile.read(int(length))
-            body = b""  # the Java client sends chunks
+            body = b""  # the Java client uses chunked encoding
             while size := int(self.rfile.readline(), 16):
                 body += self.rfile.read(size)
                 self.rfile.readline()
@@ -96,7 +97,7 @@ def receiver() -> Iterator[tuple[str, list[bytes]]]:
             return body
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -112,7 +113,7 @@ def _notebook(name: str, stage: str, url: str, folder: Path) -> None:
 
 
 def _dbt(url: str, folder: Path) -> None:
-    """Run `dbt-ol build`; with the input of the last night, a model and a test fail."""
+    """Run `dbt-ol build`. With the input of the last night, a model and a test fail."""
     programs = environment(DBT)
     project, database = folder / "dbt", folder / "warehouse.duckdb"
     shutil.copytree(HERE / "dbt", project, dirs_exist_ok=True)
@@ -137,7 +138,7 @@ def _dbt(url: str, folder: Path) -> None:
 
 
 def _renamed(event: bytes, folder: Path) -> str:
-    """Return an event as one line of JSON without names of this machine: its folders, user and host."""
+    """Return an event as one line of JSON, with the folders and the user of this machine replaced."""
     text = json.dumps(json.loads(event), ensure_ascii=False, separators=(",", ":"))
     text = text.replace(str(folder), "/srv/shop").replace(str(ROOT), "/srv/headwater")
     text = text.replace(str(environment(DBT).parent), "/srv/dbt")

@@ -38,7 +38,7 @@ def test_on_a_terminal_it_serves_the_page_until_ctrl_c_and_then_nothing_of_it_is
         os.close(its_side)
         try:
             told = _read_until(terminal, "/connect")
-            url = re.search(r"The page is open: (\S+)/ ", told)
+            url = re.search(r"The dashboard is at (\S+)/ ", told)
             assert url, told
             addresses = re.findall(r"^ +(http\S+)", told, re.MULTILINE)
             assert len(addresses) == 3
@@ -47,7 +47,7 @@ def test_on_a_terminal_it_serves_the_page_until_ctrl_c_and_then_nothing_of_it_is
             children = psutil.Process(demo.pid).children(recursive=True)
             assert children
             os.write(terminal, _CTRL_C)
-            assert "Headwater stops." in _read_until(terminal, "stops.")
+            assert "Headwater is stopping." in _read_until(terminal, "stopping.")
             assert demo.wait(60) == 0
             assert not psutil.wait_procs(children, timeout=60)[1]
         finally:

@@ -1,4 +1,4 @@
-// What `python -m bench.dashboard` shows: figures of the page in headless Chromium, medians, written as JSON.
+// Measures the web page in headless Chromium for `python -m bench.dashboard`: medians of several rounds, written as JSON.
 import { writeFileSync } from 'node:fs';
 
 import type { Browser, Page } from 'playwright-core';
@@ -17,7 +17,7 @@ const OUT = process.env.HEADWATER_BENCH_OUT ?? 'dashboard.json';
 const LAKE = 's3://wide';
 const WIDE = { tables: 10, columns: 100 };
 const [MANY, MORE, BROAD, CONSUMERS, A_POST] = [2_000, 10_000, 50, 999, 1_000];
-const [A_STREAM, WARM, MESSAGES] = [20_000, 300_000, 1_000_000]; // WARM: by then the browser has compiled what runs often
+const [A_STREAM, WARM, MESSAGES] = [20_000, 300_000, 1_000_000]; // after WARM messages, the browser has compiled hot code
 
 const figures: Record<string, number> = {};
 const headwater = new Headwater();
@@ -56,7 +56,7 @@ async function rounds(look: () => Promise<Figures>): Promise<void> {
   for (const [name, values] of Object.entries(found)) figures[name] = median(values);
 }
 
-/** Open a page in a window without a cache; the tasks of its main thread are noted until it was looked at. */
+/** Open a page in a window without a cache, and record the tasks of its main thread while `look` runs. */
 async function fresh<T>(path: string, look: (page: Page) => Promise<T>): Promise<{ found: T; tasks: Task[]; cpu: number }> {
   const context = await browser.newContext({ viewport: { width: 1600, height: 1000 } });
   const page = await context.newPage();
@@ -69,14 +69,14 @@ async function fresh<T>(path: string, look: (page: Page) => Promise<T>): Promise
   return { found, tasks, cpu };
 }
 
-/** When the answer to a question had come (ms since the page began). */
+/** Return when the response to a question arrived (ms since the navigation). */
 const answered = (page: Page, question: string): Promise<number> =>
   page.evaluate((name) => {
     const found = performance.getEntriesByType('resource').find((each) => each.name.includes(`/api/headwater/v1/${name}?`));
     return (found as PerformanceResourceTiming | undefined)?.responseEnd ?? NaN;
   }, question);
 
-/** A graph: from its answer and from opening the page to drawn, and the longest tasks meanwhile. */
+/** Measure a graph: time to drawn since the response and since the navigation, and the longest tasks. */
 const graph = (name: string, path: string): Promise<void> =>
   rounds(async () => {
     const { found: { start, end }, tasks, cpu } = await fresh(path, async (page) => {
@@ -90,7 +90,7 @@ const graph = (name: string, path: string): Promise<void> =>
 const painted = (page: Page): Promise<number> =>
   page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime).then((found) => found.jsonValue() as Promise<number>);
 
-test('the first page: painted before its script has come, then its first answer', () =>
+test('the first page is painted before its script loads, then shows its first answer', () =>
   rounds(async () => {
     const { found, tasks, cpu } = await fresh('/', async (page) => {
       await page.locator('.card-value').first().waitFor();
@@ -104,9 +104,9 @@ test('the first page: painted before its script has come, then its first answer'
     return { ...found, firstTaskCpu: most(tasks, 'cpu'), firstCpu: cpu };
   }));
 
-test('what any page takes: one that has a line of text and no script', () => rounds(async () => ({ floor: (await fresh('/health/live', painted)).found })));
+test('floor of any page: one line of text without a script', () => rounds(async () => ({ floor: (await fresh('/health/live', painted)).found })));
 
-test('what any graph takes: two tables', () => graph('two', at('/lineage', { namespace: CORE, dataset: 'marts/department_1/orders_1', up: '1', down: '0' })));
+test('floor of any graph: two tables', () => graph('two', at('/lineage', { namespace: CORE, dataset: 'marts/department_1/orders_1', up: '1', down: '0' })));
 
 test('a column graph of 1,000 nodes', () => graph('columns', at('/lineage', { namespace: LAKE, dataset: 'wide/t0', column: 'c0' })));
 
@@ -140,7 +140,7 @@ test('panning and scrolling 50 tables of 100 columns', () =>
     const { found: start, tasks } = await fresh(at('/lineage', { namespace: LAKE, dataset: 'broad/t0', up: '0', down: '1' }), async (page) => {
       await drawn(page);
       await page.mouse.move(800, 700);
-      for (let steps = 0; steps < 6; steps += 1) await page.mouse.wheel(0, -400); // zoom in to where columns are read
+      for (let steps = 0; steps < 6; steps += 1) await page.mouse.wheel(0, -400); // zoom in until columns are readable
       const began = await now(page);
       await page.mouse.down();
       for (let steps = 0; steps < 40; steps += 1) await page.mouse.move(800 - 12 * steps, 700 - 8 * steps);
@@ -167,14 +167,14 @@ test('1,000,000 live messages', async () => {
   let [go, reached] = [(): void => undefined, (): void => undefined];
   await page.route('**/api/headwater/v1/live', async (route) => {
     if (streams === allowed) {
-      reached(); // it asks for more, so it has heard these; nothing is on the way while memory is read
+      reached(); // the page requests the next stream, so it has processed all messages; none arrives while memory is read
       await new Promise<void>((resolve) => (go = resolve));
     }
     streams += 1;
     await route.fulfill({ status: 200, contentType: 'text/event-stream', body });
   });
   await page.goto(`${headwater.url}/`);
-  await page.locator('.recharts-surface').first().waitFor(); // else memory is read of a page that is still coming
+  await page.locator('.recharts-surface').first().waitFor(); // read memory only after the page has loaded
   await settled(page);
   const session = await context.newCDPSession(page);
   const heard = async (messages: number) => {

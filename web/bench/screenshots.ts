@@ -1,5 +1,5 @@
-// The pictures of docs/reference/dashboard.md: every page of the routes' table and the cases below, light and dark, on the recorded
-// pipeline's lake, or on one of tables that are wide and deep. `npm run tools bench/screenshots.ts -- -t NAME` makes some.
+// Takes the pictures for docs/reference/dashboard.md: every page of the route table and the cases below, in light and dark,
+// on the recorded pipeline or on a wide and deep lake. `npm run tools bench/screenshots.ts -- -t NAME` takes only some.
 import { join } from 'node:path';
 
 import type { Page } from 'playwright-core';
@@ -13,9 +13,9 @@ import { at, EMAIL, PAGES, SILVER } from '../tests/places';
 
 const { open } = browsing();
 const SIZE = { width: 1280, height: 760 };
-const WHOLE = { width: 1280, height: 1040 }; // the map in the corner, too
+const WHOLE = { width: 1280, height: 1040 }; // includes the minimap in the corner
 
-/** What each Headwater has; one starts when the first picture of it is made. */
+/** The events of each Headwater. A Headwater starts when its first picture is taken. */
 const LAKES = {
   recorded,
   wide: () => [...consumers(500), ...inputs(1_000), ...layers(30), ...circle(), ...tables(2_000)],
@@ -46,7 +46,7 @@ const SEARCH = async (page: Page) => {
   await page.getByRole('menuitem').first().waitFor();
 };
 
-/** A box of what is folded, opened. */
+/** Open the list of a folded box. */
 const FOLDED = async (page: Page) => {
   await page.getByRole('button', { name: 'List', exact: true }).first().click();
   await page.locator('.panel').waitFor();
@@ -61,7 +61,7 @@ interface Case {
 const ALL_AROUND = { up: '1000', down: '1000' };
 const around = (dataset: string, more: Record<string, string> = {}): string => at('/lineage', { namespace: WIDE, dataset, ...more });
 
-/** Views that are no page of their own. */
+/** Views that do not have a separate page. */
 const CASES: Record<string, Case> = {
   search: { address: '/settings', act: SEARCH },
   columns: { address: at('/lineage', { ...EMAIL, mode: 'any' }) },
@@ -88,7 +88,7 @@ test.each(Object.keys(PICTURES))('%s', async (name) => {
     if (path.startsWith('/lineage')) await drawn(page);
     await act?.(page);
     await page.evaluate(() => document.fonts.ready);
-    await page.waitForTimeout(500); // charts and fitting into sight have no event of their own
+    await page.waitForTimeout(500); // charts and fitting the graph into the view send no event
     await page.screenshot({ path: join(ROOT, `docs/images/${name}${theme === 'dark' ? '-dark' : ''}.png`) });
   }
 });

@@ -1,4 +1,4 @@
-// The moving picture of the README, from a running `headwater demo`. `make screenshots` joins its frames.
+// Records the moving picture of the README from a running `headwater demo`. `make screenshots` joins its frames.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await ended;
 });
 
-/** Start the demo on a free port and return the address of its page. */
+/** Start the demo on a free port and return its address. */
 async function startDemo(): Promise<string> {
   demo = spawn(PYTHON, ['-m', 'headwater', 'demo', '--no-browser', '--port', '0'], {
     cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT, PYTHONUNBUFFERED: '1' }, stdio: ['ignore', 'pipe', 'inherit'],
@@ -37,7 +37,7 @@ async function startDemo(): Promise<string> {
       return url;
     }
   }
-  throw new Error('`headwater demo` ended before its page was available.');
+  throw new Error('`headwater demo` exited before its page was available.');
 }
 
 test('tour', async () => {
@@ -47,7 +47,7 @@ test('tour', async () => {
   let number = 0;
   const frame = async (shownMs: number): Promise<void> => {
     await page.evaluate(() => document.fonts.ready);
-    await page.waitForTimeout(400); // fitting the graph into the view has no event
+    await page.waitForTimeout(400); // fitting the graph into the view sends no event
     await page.screenshot({ path: join(FRAMES, `${String(++number).padStart(2, '0')}-${shownMs}.png`) });
   };
   await settled(page);

@@ -1,15 +1,15 @@
-// A page that fails the test for what it logs, loads from elsewhere or runs.
+// Opens pages that fail the test if they log an error, load from another host or open a dialog.
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 
 export interface Watched {
   page: Page;
-  /** What should not have happened. */
+  /** Problems that fail the test. */
   faults: string[];
 }
 
-/** Give each test of a file its own page in the browser of all tests; what it logs as an error fails the test. */
+/** Give each test of a file a new page in the shared browser; an error in the page's log fails the test. */
 export function browsing(): { open: (url: string, options?: Options) => Promise<Page> } {
   let browser: Browser;
   let open: Watched[] = [];
@@ -41,9 +41,9 @@ export function browsing(): { open: (url: string, options?: Options) => Promise<
 interface Options {
   width?: number;
   height?: number;
-  /** Pages of one profile share a cache, and six connections to a host. */
+  /** Pages with the same profile share a cache and the limit of six connections to a host. */
   profile?: number;
-  /** What may be logged: the browser itself logs every answer that is no success. */
+  /** Log messages that are allowed; the browser logs every response with an error status. */
   expected?: RegExp;
 }
 
@@ -51,7 +51,7 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
   const page = await window.newPage();
   page.setDefaultTimeout(20_000);
   await page.addInitScript(() => {
-    if (!sessionStorage.getItem('begun')) localStorage.clear(); // as if nobody had been here
+    if (!sessionStorage.getItem('begun')) localStorage.clear(); // start without stored settings
     sessionStorage.setItem('begun', 'yes');
   });
   const faults: string[] = [];
@@ -67,7 +67,7 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
   });
   page.on('request', (request) => {
     const from = request.url();
-    if (!from.startsWith(origin) && !from.startsWith(`blob:${origin}`) && !from.startsWith('data:')) faults.push(`QuestionParameters ${from}`);
+    if (!from.startsWith(origin) && !from.startsWith(`blob:${origin}`) && !from.startsWith('data:')) faults.push(`A request to another host: ${from}`);
   });
   return { page, faults };
 }
@@ -75,10 +75,10 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** What axe finds, be it minor. Sizes inside a graph are what one zooms to. */
+/** Return all accessibility violations that axe finds, including minor ones. Sizes in a graph are ignored: users can zoom. */
 export const barriers = (page: Page): Promise<string[]> => found(page, { type: 'tag', values: RULES });
 
-/** What axe finds of colours: of all its rules only these see another theme. */
+/** Return the violations of axe's color rules, the only rules whose results depend on the theme. */
 export const contrasts = (page: Page): Promise<string[]> => found(page, { type: 'rule', values: OF_COLOURS });
 
 async function found(page: Page, runOnly: axe.RunOnly): Promise<string[]> {
@@ -86,13 +86,13 @@ async function found(page: Page, runOnly: axe.RunOnly): Promise<string[]> {
   return page.evaluate(async (only) => {
     const run = (window as unknown as { axe: typeof axe }).axe.run;
     const moving = document.getAnimations().filter((each) => each instanceof CSSTransition);
-    await Promise.allSettled(moving.map((each) => each.finished)); // a colour on its way to another is neither
+    await Promise.allSettled(moving.map((each) => each.finished)); // wait until colors stop changing
     const { violations } = await run(document, { runOnly: only, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
     return violations.map((each) => `${each.impact ?? ''} ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
   }, runOnly);
 }
 
-/** Wait until a page has answered: nothing loads any more. */
+/** Wait until a page has loaded its answers. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor();
   await page.waitForFunction(() => !document.querySelector('.state.loading'));
@@ -104,10 +104,10 @@ export async function drawn(page: Page): Promise<void> {
   await page.waitForFunction(() => !document.querySelector('.state.loading'));
 }
 
-/** Widths (px), and of 200 % zoom on a window of 1280. */
+/** Widths in pixels; 640 corresponds to 200 % zoom in a window of 1280. */
 const SIZES = [1280, 640, 390];
 
-/** What of a page is wrong, whatever names it shows. */
+/** Return the layout problems of a page, independent of the names that it shows. */
 export async function wrong(page: Page): Promise<string[]> {
   await settled(page);
   const found: string[] = [];
@@ -117,5 +117,5 @@ export async function wrong(page: Page): Promise<string[]> {
     if (wide.some((each) => each > width + 1)) found.push(`wider than ${width}: ${wide.join()}`);
   }
   const inside = await page.evaluate(() => [document.querySelectorAll('.main img, .main script, .main iframe, .main a[href^="javascript:" i]').length, document.body.textContent.includes('This page failed')]);
-  return [...found, ...(inside[0] ? ['it has elements of a name'] : []), ...(inside[1] ? ['it failed'] : [])];
+  return [...found, ...(inside[0] ? ['a name was rendered as HTML'] : []), ...(inside[1] ? ['the page failed'] : [])];
 }

@@ -7,14 +7,14 @@ import { BRONZE, datasetAt } from './places';
 const url = inject('url');
 const { open } = browsing();
 
-/** The browser is another process: what it saves is read as a stream. */
+/** The browser runs in another process, so a saved file is read as a stream. */
 async function read(saved: Download): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of await saved.createReadStream()) parts.push(part as Buffer);
   return Buffer.concat(parts).toString('utf8');
 }
 
-test('contracts are listed with their state, and what is broken leads to the run that broke it', async () => {
+test('the page lists contracts with their state, and a broken one links to the run that broke it', async () => {
   const page = await open(`${url}/contracts`);
   await settled(page);
   const listed = page.getByRole('table', { name: 'contracts' }).getByRole('row');
@@ -30,7 +30,7 @@ test('contracts are listed with their state, and what is broken leads to the run
   expect(page.url()).toContain('/run?');
 });
 
-test('the contract of a dataset is saved as a file from its page', async () => {
+test('the page of a dataset saves its contract as a file', async () => {
   const page = await open(url + datasetAt(BRONZE));
   await settled(page);
   const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Contract', exact: true }).click()]);

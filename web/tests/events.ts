@@ -1,4 +1,4 @@
-// Events for the tests: the recorded pipeline, a generated lake, and names that break out of pages.
+// Events for the tests: the recorded pipeline, a generated lake, and hostile names.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ interface Named {
   name: string;
 }
 
-/** What the Spark listener sent for a medallion pipeline. */
+/** Return the events that the Spark listener sent for a medallion pipeline. */
 export function recorded(): unknown[] {
   return lines(readFileSync(join(ROOT, 'tests/fixtures/events/spark-3.5.7-listener-1.53.0.ndjson'), 'utf8'));
 }
 
-/** A warehouse of jobs in layers, as the benchmarks have it. */
+/** Return the events of a generated warehouse with jobs in layers. */
 export function generated(jobs: number): unknown[] {
   const program = `from bench.generate import generate\nfor line in generate(${2 * jobs}, 8, jobs=${jobs}): print(line.decode())`;
   return lines(execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28 }));
@@ -27,7 +27,7 @@ const lines = (text: string): unknown[] => text.split('\n').filter(Boolean).map(
 
 let runs = 0;
 
-/** A run of a job that makes one table of another, column by column. */
+/** Return a run that derives one table from another, column by column. */
 export function run(job: string, from: Named, to: Named, columns: Record<string, string>, time: string): Record<string, unknown> {
   const fields = Object.fromEntries(
     Object.entries(columns).map(([into, source]) => [into, {
@@ -62,7 +62,7 @@ export const HOSTILE = {
   ],
 } as const;
 
-/** One table of each hostile name made of the one before; columns, jobs, tags and all that is said of them named so too. */
+/** Return a chain of tables with hostile names; columns, jobs, tags and descriptions also have these names. */
 export function hostile(): unknown[] {
   const { namespace, names } = HOSTILE;
   return names.map((name, at) => {
@@ -75,8 +75,8 @@ export function hostile(): unknown[] {
     }); // prettier-ignore
     const job = sent.job as Record<string, unknown>;
     job.facets = { sql: facet({ query: `SELECT '${name}'` }), documentation: facet({ description: name }), ownership: facet({ owners: [{ name, type: name }] }), sourceCodeLocation: facet({ type: 'git', url: `javascript:alert('${name}')` }) };
-    const said = sent.run as Record<string, unknown>;
-    said.facets = { errorMessage: facet({ message: name, programmingLanguage: name, stackTrace: `${name}\n  at ${name}` }), parent: facet({ run: { runId: '0195c000-0000-7000-8000-0000000000ff' }, job: { namespace, name } }) };
+    const runMember = sent.run as Record<string, unknown>;
+    runMember.facets = { errorMessage: facet({ message: name, programmingLanguage: name, stackTrace: `${name}\n  at ${name}` }), parent: facet({ run: { runId: '0195c000-0000-7000-8000-0000000000ff' }, job: { namespace, name } }) };
     return { ...sent, eventType: at % 2 ? 'COMPLETE' : 'FAIL' };
   });
 }

@@ -1,4 +1,4 @@
-// A real `headwater up` as a child of the tests.
+// Runs `headwater up` as a child process of the tests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,13 +11,13 @@ export const ROOT = resolve(import.meta.dirname, '../..');
 export const PYTHON = join(ROOT, '.venv/bin/python');
 
 const TAGS = 'version: 1\ntags:\n  - dataset: "*"\n    column: "customer_email"\n    tag: pii\n';
-/** One sink that delivers, and one whose target is not there. */
+/** One sink that works, and one whose target is unreachable. */
 export const SINKS = `version: 1
 sinks:
   archive: {type: file, folder: FOLDER, every: 1s}
   catalog: {type: datahub, url: 'http://127.0.0.1:9', every: 1s}
 `;
-/** Files of the folder of contracts: one that is kept, one that is broken, one that nobody can read, and policies. */
+/** Files of the contracts folder: a contract that holds, a broken one, an invalid file, and policies. */
 export const CONTRACTS: Record<string, string> = {
   'kept.yml': contract('{name: customer_email, physicalType: string}'),
   'broken.yml': contract('{name: customer_email, physicalType: int}, {name: fax}'),
@@ -36,7 +36,7 @@ schema: [{name: customers, physicalName: 3eb04867-0000-4000-8000-0000000000b1/Ta
 }
 
 const WAIT_MS = 60_000;
-const REST_MS = 20; // who looks again and again takes the processor from whom it waits for
+const REST_MS = 20; // polling faster would slow down the process that the test waits for
 
 type Json = Record<string, unknown>;
 
@@ -45,7 +45,7 @@ export class Headwater {
   private port = 0;
   private readonly folder = mkdtempSync(join(tmpdir(), 'headwater-page-'));
 
-  /** sinks: what sinks.yml says; contracts: files of their folder. */
+  /** sinks: the content of sinks.yml; contracts: the files of the contracts folder. */
   constructor(private readonly environment: Record<string, string> = {}, sinks = '', contracts: Record<string, string> = {}) {
     mkdirSync(join(this.folder, 'rules'));
     writeFileSync(join(this.folder, 'rules/tags.yaml'), TAGS);
@@ -58,13 +58,13 @@ export class Headwater {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Start, on the port of the last time if there was one; return when it listens. */
+  /** Start on the same port as before, if there was one; resolves when the server listens. */
   async start(): Promise<this> {
     const program = ['-m', 'headwater', 'up', '--data', this.folder, '--port', String(this.port), '--tick', '50ms'];
     this.process = spawn(PYTHON, program, {
       cwd: this.folder, env: { ...process.env, PYTHONPATH: ROOT, ...this.environment }, stdio: ['ignore', 'pipe', 'inherit'],
     }); // prettier-ignore
-    if (!this.process.stdout) throw new Error('its output is a pipe');
+    if (!this.process.stdout) throw new Error('The output of `headwater up` is not a pipe.');
     for await (const line of createInterface({ input: this.process.stdout })) {
       const found = /listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(line);
       if (found) {
@@ -73,10 +73,10 @@ export class Headwater {
         return this;
       }
     }
-    throw new Error('`headwater up` ended before it listened.');
+    throw new Error('`headwater up` exited before it listened.');
   }
 
-  /** Let one of its processes stand still; what is returned lets it go on. */
+  /** Suspend one of its processes; the returned function resumes it. */
   hold(role: 'parser' | 'index'): () => void {
     const pid = Number(readFileSync(join(this.folder, `run/${role}.pid`), 'utf8'));
     process.kill(pid, 'SIGSTOP');
@@ -95,7 +95,7 @@ export class Headwater {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Send events and wait until the index has them. */
+  /** Send events and wait until the index contains them. */
   post(events: readonly unknown[], headers: Record<string, string> = {}): Promise<void> {
     return post(this.url, events, headers);
   }
@@ -118,11 +118,11 @@ export async function ask<T>(url: string, question: string, query: Record<string
   return (await answer.json()) as T;
 }
 
-/** Ask again until something is so. */
+/** Wait until a condition is true. */
 export async function until(done: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + WAIT_MS;
   while (!(await done())) {
-    if (Date.now() > end) throw new Error(`Not so after ${WAIT_MS} ms: ${done.toString()}`);
+    if (Date.now() > end) throw new Error(`The condition is still false after ${WAIT_MS} ms: ${done.toString()}`);
     await rest(REST_MS);
   }
 }

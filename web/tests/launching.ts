@@ -1,4 +1,4 @@
-// Debian's Chromium through playwright-core.
+// Launches an installed Chromium with playwright-core.
 import { execFileSync } from 'node:child_process';
 
 import { chromium, type Browser, type BrowserServer, type LaunchOptions } from 'playwright-core';
@@ -12,12 +12,12 @@ const FLAGS = [
 
 export const launch = (): Promise<Browser> => chromium.launch(howToLaunch());
 
-/** Start a browser that several processes may use, by its address. */
+/** Start a browser that several processes can connect to. */
 export const serve = (): Promise<BrowserServer> => chromium.launchServer(howToLaunch());
 
 function howToLaunch(): LaunchOptions {
   const program = 'from tools.programs import CHROMIUM; print(CHROMIUM.find() or "")';
   const executablePath = execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8' }).trim();
-  if (!executablePath) throw new Error('No Chromium: run `make setup-test`, which says what to install.');
+  if (!executablePath) throw new Error('Chromium is missing. Run `make setup-test`, which prints what to install.');
   return { executablePath, args: FLAGS };
 }

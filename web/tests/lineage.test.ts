@@ -18,7 +18,7 @@ interface PictureResult {
   masked: boolean;
 }
 
-/** The columns in the graph, whole names. */
+/** Return the columns in the graph with their full names. */
 async function columns(page: Page): Promise<PictureResult[]> {
   return page.locator('.react-flow__node').evaluateAll((nodes) =>
     nodes.flatMap((node) =>
@@ -33,7 +33,7 @@ async function columns(page: Page): Promise<PictureResult[]> {
 
 const text = ({ table, column, masked }: PictureResult): string => `${table} ${column} ${masked ? 'masked' : 'clear'}`;
 
-test.each(['value', 'any'] as const)('following customer_email shows exactly the columns that the API answers, by %s', async (mode) => {
+test.each(['value', 'any'] as const)('the lineage of customer_email shows exactly the columns that the API returns, mode %s', async (mode) => {
   const page = await open(url + at('/lineage', { ...EMAIL, mode }), { width: 1900, height: 1200 });
   await drawn(page);
   const shown = (await columns(page)).map(text).sort();
@@ -50,7 +50,7 @@ test.each(['value', 'any'] as const)('following customer_email shows exactly the
   expect(dashed > 0).toBe(mode === 'any');
 });
 
-test('a click on a column leaves its relatives only, first in each table, and the address keeps it', async () => {
+test('a click on a column shows only related columns, first in each table, and the URL contains it', async () => {
   const page = await open(url + at('/lineage', { ...BRONZE, up: '1', down: '1' }), { width: 1900, height: 1200 });
   await drawn(page);
   const before = (await columns(page)).length;
@@ -74,7 +74,7 @@ test('transformation and SQL of an edge are shown on demand', async () => {
   expect(await panel.textContent()).toMatch(/DIRECT.*run/s);
 });
 
-test('it goes on by one, by two and all the way', async () => {
+test('the graph extends by one step, by two steps and completely', async () => {
   const page = await open(url + at('/lineage', { ...SILVER, up: '0', down: '0' }));
   await drawn(page);
   const count = () => page.locator('.react-flow__node').count();
@@ -88,7 +88,7 @@ test('it goes on by one, by two and all the way', async () => {
   await page.waitForURL(/up=1000/);
 });
 
-test('groups open one by one, and what is folded is hidden', async () => {
+test('groups open one by one, and folded tables are hidden', async () => {
   const page = await open(`${url}/lineage`);
   await drawn(page);
   const groups = await page.locator('.node.group').count();
@@ -117,11 +117,11 @@ test('the slider shows another time, and two dates are compared', async () => {
   const then = new URL(page.url()).searchParams.get('asOf') ?? '';
   await page.goto(url + at('/lineage', { ...SILVER, up: '2', down: '2', since: then }));
   await page.locator('.node.added').first().waitFor();
-  await drawn(page); // edges come after boxes
+  await drawn(page); // edges are drawn after boxes
   expect(await page.locator('.line.added').count()).toBeGreaterThan(0);
 });
 
-test('the slider of the map goes through the time of the whole lake', async () => {
+test('the slider of the map covers the time range of the whole lake', async () => {
   const page = await open(url + at('/lineage', { group: 'none' }));
   await drawn(page);
   const now = Number(await page.locator('.graph').getAttribute('data-layout'));
@@ -135,7 +135,7 @@ test('the slider of the map goes through the time of the whole lake', async () =
   expect(Date.parse(new URL(page.url()).searchParams.get('asOf') ?? '')).toBe(first);
 });
 
-test('the way between two columns is drawn alone', async () => {
+test('only the path between two columns is drawn', async () => {
   const page = await open(url + at('/lineage', { ...EMAIL, toDataset: 'silver/customers', toNamespace: SILVER.namespace, toColumn: 'email_sha' }));
   await drawn(page);
   await page.getByText('The shortest path has 1 step.').waitFor();
@@ -155,7 +155,7 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   expect(problems).toBeUndefined();
   const threads = page.waitForEvent('worker', (worker) => worker.url().includes('savingWorker'));
   const png = await saved('PNG');
-  await threads; // the page's own thread paints nothing
+  await threads; // a worker paints the picture, not the main thread
   expect(await otherPixels(page, svg, png)).toBeLessThan(0.03);
   await page.getByText('Graph as a table').click();
   const csv = (await saved('CSV')).toString('utf8').split('\r\n');
@@ -163,7 +163,7 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   expect(csv.length - 2).toBe((await columns(page)).length);
 });
 
-/** How much of a painted picture is other than what the browser makes of its SVG: both drawn small, text is no matter of single dots. */
+/** Return the share of a saved PNG that differs from the browser's rendering of its SVG; both are scaled down to ignore text. */
 const otherPixels = (page: Page, svg: string, png: Buffer): Promise<number> =>
   page.evaluate(async (sources) => {
     const drawn = async (source: string): Promise<Uint8ClampedArray> => {
@@ -180,7 +180,7 @@ const otherPixels = (page: Page, svg: string, png: Buffer): Promise<number> =>
     return paper || !one?.length ? 1 : one.filter(isOther).length / one.length;
   }, [`data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`, `data:image/png;base64,${png.toString('base64')}`]);
 
-/** Boxes behind which an edge runs, as they are drawn. */
+/** Return the boxes that an edge runs behind. */
 const crossed = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
     const boxes = [...document.querySelectorAll('.react-flow__node')].map((node) => ({ name: node.getAttribute('data-id') ?? '', box: node.getBoundingClientRect() }));
@@ -191,7 +191,7 @@ const crossed = (page: Page): Promise<string[]> =>
     });
   });
 
-/** The smallest text inside boxes, px on the screen. */
+/** Return the smallest text size inside boxes, in screen pixels. */
 const smallest = (page: Page): Promise<number> =>
   page.evaluate(() => {
     const zoom = new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport') ?? document.body).transform).a;
@@ -199,7 +199,7 @@ const smallest = (page: Page): Promise<number> =>
     return Math.min(...texts.map((each) => parseFloat(getComputedStyle(each).fontSize) * zoom));
   });
 
-test('a table with sixty consumers: the asked one in sight, text that can be read, the others counted, found and drawn', async () => {
+test('a table with sixty consumers is visible and readable, and its folded consumers are counted, listed and drawn', async () => {
   const page = await open(url + at('/lineage', { namespace: WIDE, dataset: 'core/orders' }));
   await drawn(page);
   const stack = page.locator('.node.stack .node-head');
@@ -217,7 +217,7 @@ test('a table with sixty consumers: the asked one in sight, text that can be rea
   expect(new URL(page.url()).searchParams.get('pin')).toContain(folded.split('/').at(-1));
 });
 
-test('arrow keys follow edges in a circle, each box says how many lead in and out, and no edge runs behind a box', async () => {
+test('arrow keys follow edges in a cycle, each box shows its numbers of edges, and no edge runs behind a box', async () => {
   const page = await open(url + at('/lineage', { namespace: WIDE, dataset: 'circle/a', up: '1000', down: '1000' }), { width: 1900 });
   await drawn(page);
   expect(await crossed(page)).toEqual([]);

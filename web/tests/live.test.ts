@@ -23,7 +23,7 @@ const EXPECTED = /401|403|404|503|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|
 beforeAll(() => headwater.start());
 afterAll(() => headwater.end());
 
-test('an empty lake offers what to copy, explains a refusal, sends a test event and shows it as it comes', async () => {
+test('an empty lake offers commands to copy, explains a rejection, sends a test event and shows it live', async () => {
   const page = await open(`${headwater.url}/health/ready`, { expected: /401|403|404/ });
   const useKey = (key: string) => page.evaluate((value) => sessionStorage.setItem('headwater-key', value), key);
   await useKey('reader-key-1');
@@ -45,7 +45,7 @@ test('an empty lake offers what to copy, explains a refusal, sends a test event 
   expect(await page.getByRole('heading', { name: 'Connect a producer' }).count()).toBe(1);
 });
 
-test('what was copied is what is shown', async () => {
+test('the copied text is the shown text', async () => {
   const page = await open(`${headwater.url}/health/ready`, { expected: /401|403|404/ });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.evaluate(() => sessionStorage.setItem('headwater-key', 'both-key-1'));
@@ -58,7 +58,7 @@ test('what was copied is what is shown', async () => {
   expect(shown).toContain(headwater.url);
 });
 
-test('a key is asked for, kept in the tab, and what is posted shows without reload', async () => {
+test('the page asks for a key, keeps it in the tab, and shows new events without a reload', async () => {
   await headwater.post([run('clean', RAW, CLEAN, { mail: 'mail' }, '2026-11-21T10:00:00Z')], BEARER);
   const page = await open(`${headwater.url}/`, { expected: EXPECTED });
   await page.getByRole('dialog', { name: 'Key' }).waitFor();
@@ -78,7 +78,7 @@ test('a key is asked for, kept in the tab, and what is posted shows without relo
   expect(await page.evaluate(() => [localStorage.length, sessionStorage.getItem('headwater-key')])).toEqual([0, KEY]);
 });
 
-test('a key of the wrong role says whose it is and what it lacks, and gives way to another one', async () => {
+test('a key without the needed role shows its name and roles, and can be replaced', async () => {
   const page = await withKey('/coverage', 0, 'loader-key-1');
   await page.getByRole('button', { name: 'loader · write' }).waitFor();
   await page.locator('.live-mark.is-refused').waitFor();
@@ -102,7 +102,7 @@ test('a key of the wrong role says whose it is and what it lacks, and gives way 
   expect(await page.evaluate(() => sessionStorage.getItem('headwater-key'))).toBe(null);
 });
 
-test('/docs opens without a key, takes one, and keeps none in its address', async () => {
+test('/docs opens without a key, accepts one, and does not put it into its URL', async () => {
   const page = await open(`${headwater.url}/docs`, { expected: EXPECTED });
   await page.getByText('The key is missing or wrong.').waitFor();
   await page.getByLabel('Key with the role').fill('loader-key-1');
@@ -120,7 +120,7 @@ test('/docs opens without a key, takes one, and keeps none in its address', asyn
   expect(await barriers(page)).toEqual([]);
 });
 
-test('a graph grows while one looks at it', async () => {
+test('an open graph shows new events', async () => {
   const page = await withKey('/settings');
   await page.goto(headwater.url + at('/lineage', { namespace: RAW.namespace, dataset: RAW.name, up: '0', down: '5' }));
   await drawn(page);
@@ -130,7 +130,7 @@ test('a graph grows while one looks at it', async () => {
   await until(async () => (await page.locator('.react-flow__node').count()) === before + 1);
 });
 
-test('while the index stands still the overview says since when and where events wait, every page that answers are behind', async () => {
+test('while the index is suspended, the overview shows where events wait and every page shows the delay', async () => {
   const goOn = headwater.hold('index');
   try {
     const json = { 'content-type': 'application/json', ...BEARER };
@@ -150,7 +150,7 @@ test('while the index stands still the overview says since when and where events
   }
 });
 
-test('with Headwater stopped each page says so, and goes on by itself once it is back', async () => {
+test('each page reports that Headwater does not respond, and recovers after its restart', async () => {
   const paths = ['/', '/lineage', '/surface', '/unused', '/coverage', '/events', '/rejected', '/settings', '/diff?from=2026-11-01T00:00:00Z', '/search?q=mail',
     at('/dataset', { namespace: CLEAN.namespace, name: CLEAN.name }), at('/job', { namespace: 'tests', name: 'clean' }), at('/run', { id: '0195c000-0000-7000-8000-000000000001' })];
   const pages = [];
@@ -164,12 +164,12 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   }
 }, 180_000);
 
-test('the start page counts the failures of a night, and a table whose first run failed has a page that says why', async () => {
+test('the start page counts failed runs, and the page of a table shows why its first run failed', async () => {
   const [hours, never] = [5, { namespace: 's3://live', name: 'never' }];
   const night = Array.from({ length: 16 }, (_, number) => {
     const sent = run(`night_${number}`, RAW, { ...never, name: number ? `never_${number}` : never.name }, {}, new Date(Date.now() - hours * 3_600_000).toISOString());
-    const said = { _producer: 'https://example.com/tests', _schemaURL: 'https://example.com/facet.json', message: `no space on disk ${number}`, programmingLanguage: 'SQL' };
-    return { ...sent, eventType: 'FAIL', run: { ...(sent.run as object), facets: { errorMessage: said } }, inputs: [RAW], outputs: [{ ...never, name: number ? `never_${number}` : never.name }] };
+    const error = { _producer: 'https://example.com/tests', _schemaURL: 'https://example.com/facet.json', message: `no space on disk ${number}`, programmingLanguage: 'SQL' };
+    return { ...sent, eventType: 'FAIL', run: { ...(sent.run as object), facets: { errorMessage: error } }, inputs: [RAW], outputs: [{ ...never, name: number ? `never_${number}` : never.name }] };
   });
   await headwater.post(night, BEARER);
   const page = await withKey('/', 1);

@@ -9,7 +9,7 @@ const { open } = browsing();
 
 const HEIGHT = 740;
 
-test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and has no barrier in light and in dark', async (name) => {
+test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and accessible in the light and dark theme', async (name) => {
   const page = await open(url + (PAGES[name] ?? ''), { width: 390, height: HEIGHT, expected: /404|400/ });
   expect(await wrong(page)).toEqual([]);
   await page.setViewportSize({ width: 1280, height: 900 });
@@ -26,7 +26,7 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });
 
-test.each(['columns', 'job-graph'])('%s: the graph is in sight on a small screen, and what is asked of it behind a button', async (name) => {
+test.each(['columns', 'job-graph'])('%s: the graph is visible on a small screen, and its options are behind a button', async (name) => {
   const page = await open(url + (PAGES[name] ?? ''), { width: 390, height: HEIGHT });
   await settled(page);
   await drawn(page);
@@ -38,13 +38,13 @@ test.each(['columns', 'job-graph'])('%s: the graph is in sight on a small screen
   expect(await wrong(page)).toEqual([]);
 });
 
-test('settings show what is in force and no way to change it', async () => {
+test('the settings page shows the current settings read-only', async () => {
   const page = await open(`${url}/settings`);
   const row = page.getByRole('row').filter({ has: page.getByText('tick_s', { exact: true }) });
   expect(await row.textContent()).toContain('0.05');
 });
 
-test('a run lists the runs that are part of it', async () => {
+test('the page of a run lists its child runs', async () => {
   const page = await open(url + at('/run', { id: APPLICATION }));
   const { children } = await ask<{ children: { id: string }[] }>(url, `runs/${APPLICATION}/lineage`);
   expect(children.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// Addresses in the recorded pipeline.
+// Addresses of pages in the recorded pipeline.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -16,8 +16,8 @@ const JOB = { namespace: 'lab-workspace', name: 'nb_medallion.append_data_exec_v
 export const APPLICATION = '01a1fdb3-007a-75b2-b7a6-a9996ea0d827';
 const RUN = '01a1fdb6-2d0f-7d36-bce4-342de6f772df';
 
-/** Pages that need something to be there, and views of one page. */
-const FLOW_FILTERS: Record<string, string> = {
+/** Addresses of pages that need a parameter, and further views of the same page. */
+const VIEWS: Record<string, string> = {
   overview: '/?window=365d',
   map: '/lineage?group=schema',
   tables: at('/lineage', { ...SILVER, up: '2', down: '2' }),
@@ -34,8 +34,8 @@ const FLOW_FILTERS: Record<string, string> = {
   nowhere: '/nowhere',
 };
 
-/** The paths of all pages, as the routes' table has them. */
+/** The paths of all pages in the route table. */
 export const PATHS = [...readFileSync(join(import.meta.dirname, '../src/shell/routes.tsx'), 'utf8').matchAll(/\bpath: '(\w[^']*)'/g)].map(([, path]) => path ?? '');
 
-/** Every page by its name, each with something on it. */
-export const PAGES: Record<string, string> = { ...Object.fromEntries(PATHS.filter((path) => path !== 'lineage').map((path) => [path, `/${path}`])), ...FLOW_FILTERS };
+/** Every page by name, with an address that shows content. */
+export const PAGES: Record<string, string> = { ...Object.fromEntries(PATHS.filter((path) => path !== 'lineage').map((path) => [path, `/${path}`])), ...VIEWS };

@@ -1,4 +1,4 @@
-// The page while Headwater starts anew, as the same build and as another one.
+// Tests the page across a restart of Headwater, with the same build and with a different one.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(newer, { recursive: true, force: true });
 });
 
-/** The same Headwater with a page whose files have other hashes, as an upgrade leaves it. */
+/** Prepare the same Headwater with a page whose files have different hashes, as after an upgrade. */
 function anotherBuild(folder: string): void {
   const [from, to] = [join(ROOT, 'headwater'), join(folder, 'headwater')];
   mkdirSync(join(to, 'api'), { recursive: true });
@@ -44,7 +44,7 @@ function anotherBuild(folder: string): void {
 const mark = (page: Page) => page.evaluate(() => Object.assign(window, { sameWindow: true }));
 const isMarked = (page: Page) => page.evaluate(() => 'sameWindow' in window);
 
-test('what was not loaded yet comes after a restart, without a reload, and the page before stays until then', async () => {
+test('a part that could not be loaded is loaded after the restart without a reload; until then the old page stays', async () => {
   const pages = await Promise.all(['/settings', '/settings', '/settings'].map((path, profile) => open(headwater.url + path, { expected: EXPECTED, profile })));
   const [coverage, graph, search] = pages as [Page, Page, Page];
   for (const page of pages) {
@@ -70,7 +70,7 @@ test('what was not loaded yet comes after a restart, without a reload, and the p
   }
 }, 120_000);
 
-test('a graph whose layout worker cannot be loaded is laid out in the page', async () => {
+test('a graph is laid out on the main thread if its layout worker cannot be loaded', async () => {
   const page = await open(`${headwater.url}/settings`, { expected: EXPECTED, profile: 4 });
   await settled(page);
   let refused = 0;
@@ -83,7 +83,7 @@ test('a graph whose layout worker cannot be loaded is laid out in the page', asy
   expect(refused).toBe(1);
 });
 
-test('an upgrade is told of; a reload leads where one was going', async () => {
+test('the page announces an upgrade, and a reload opens the page that the user wanted', async () => {
   const way = at('/lineage', EMAIL);
   const [idle, going] = [await open(headwater.url + way, { expected: EXPECTED }), await open(`${headwater.url}/settings`, { expected: EXPECTED })];
   await drawn(idle);

@@ -5,7 +5,7 @@ import { barriers, browsing, drawn, settled } from './browser';
 const url = inject('url');
 const { open } = browsing();
 
-test('a column is found with three letters after Ctrl-K and opened by the keyboard alone', async () => {
+test('Ctrl-K and three letters find a column, and the keyboard alone opens it', async () => {
   const page = await open(`${url}/settings`);
   await settled(page);
   await page.keyboard.press('Control+k');
@@ -25,7 +25,7 @@ test('a column is found with three letters after Ctrl-K and opened by the keyboa
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
-test('a slash opens search where nothing is typed, and is a slash where something is', async () => {
+test('a slash opens the search, but is typed as a slash in a text field', async () => {
   const page = await open(`${url}/unused`, { expected: /404/ });
   await settled(page);
   await page.getByLabel('Dataset').focus();
@@ -36,7 +36,7 @@ test('a slash opens search where nothing is typed, and is a slash where somethin
   await page.getByRole('dialog', { name: 'Search' }).waitFor();
 });
 
-test('what nobody is called like says so', async () => {
+test('a search without results says so', async () => {
   const page = await open(`${url}/settings`);
   await settled(page);
   await page.keyboard.press('Control+k');

@@ -1,4 +1,4 @@
-// One Headwater for all tests that only look.
+// Starts one Headwater for all tests that only read.
 import type { TestProject } from 'vitest/node';
 
 import { circle, consumers } from './cases';

@@ -1,11 +1,11 @@
-// One browser for all files of a run.
+// Starts one browser for all test files of a run.
 import type { TestProject } from 'vitest/node';
 
 import { serve } from './launching';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Where the browser listens. */
+    /** The WebSocket address of the browser. */
     browser: string;
   }
 }

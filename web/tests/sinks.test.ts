@@ -5,7 +5,7 @@ import { browsing, settled } from './browser';
 const url = inject('url');
 const { open } = browsing();
 
-test('a sink that delivers and one whose target is away are listed, paused and resumed', async () => {
+test('the page lists a working and a failing sink, and pauses and resumes them', async () => {
   const page = await open(`${url}/sinks?sink=archive`);
   await settled(page);
   const row = (name: string) => page.getByRole('table', { name: 'sinks' }).getByRole('row').filter({ has: page.getByRole('link', { name }) });
@@ -18,7 +18,7 @@ test('a sink that delivers and one whose target is away are listed, paused and r
   await row('archive').getByText('caught up').waitFor();
 });
 
-test('what a target cannot hold is counted over the newest events, and of a run', async () => {
+test('losses of a target are counted for the newest events and for a run', async () => {
   const page = await open(`${url}/sinks?sink=catalog`, { expected: /404/ });
   await settled(page);
   const losses = page.getByRole('table', { name: 'losses' });

@@ -1,10 +1,10 @@
-// What a page costs the browser: each task of its main thread, by the clock and of the processor, from Chromium's own trace.
+// Measures the tasks of a page's main thread, in wall time and CPU time, with Chromium's trace.
 import type { Browser, CDPSession, Page } from 'playwright-core';
 
 export interface Task {
-  /** ms since the page began. */
+  /** ms since the navigation. */
   start: number;
-  /** ms by the clock, and of the processor: on a busy machine a task waits for that. */
+  /** ms of wall time and of CPU time; on a busy machine, a task waits for the CPU. */
   wall: number;
   cpu: number;
 }
@@ -14,7 +14,7 @@ interface Traced {
   ph: string;
   pid: number;
   tid: number;
-  /** µs. */
+  /** Microseconds. */
   ts: number;
   dur?: number;
   tdur?: number;
@@ -23,7 +23,7 @@ interface Traced {
 
 const CATEGORIES = ['blink.user_timing', 'devtools.timeline', 'disabled-by-default-devtools.timeline', '__metadata'];
 
-/** Note every task while something is done with a page. */
+/** Trace all tasks of a page's main thread while `work` runs. */
 export async function traced<T>(browser: Browser, page: Page, work: () => Promise<T>): Promise<{ found: T; tasks: Task[] }> {
   await browser.startTracing(page, { categories: CATEGORIES });
   const found = await work();
@@ -34,13 +34,13 @@ export async function traced<T>(browser: Browser, page: Page, work: () => Promis
 function mainTasks(events: readonly Traced[], origin: string): Task[] {
   const began = events.find((each) => each.name === 'navigationStart' && each.args.data?.documentLoaderURL?.startsWith(origin));
   const main = events.find((each) => each.name === 'thread_name' && each.pid === began?.pid && each.args.name === 'CrRendererMain');
-  if (!began || !main) throw new Error('The trace has no page in it.');
+  if (!began || !main) throw new Error('The trace does not contain the page.');
   return events
     .filter((each) => each.name === 'RunTask' && each.ph === 'X' && each.pid === main.pid && each.tid === main.tid)
     .map((each) => ({ start: (each.ts - began.ts) / 1_000, wall: (each.dur ?? 0) / 1_000, cpu: (each.tdur ?? NaN) / 1_000 }));
 }
 
-/** Seconds of processor that all pages of a browser have used, with what their workers did. */
+/** Return the CPU seconds that all pages of a browser and their workers have used. */
 export async function pagesCpu(browser: Browser): Promise<number> {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
@@ -48,7 +48,7 @@ export async function pagesCpu(browser: Browser): Promise<number> {
   return processInfo.filter((each) => each.type === 'renderer').reduce((sum, each) => sum + each.cpuTime, 0);
 }
 
-/** What a page's heap holds when all is collected (MB), and how much of it is code that the browser has compiled of its script. */
+/** Return the heap of a page after garbage collection (MB), and how much of it is compiled code. */
 export async function heapOf(session: CDPSession): Promise<{ all: number; code: number }> {
   let text = '';
   const add = ({ chunk }: { chunk: string }) => (text += chunk);

@@ -17,7 +17,7 @@ const TABLE = { namespace: 's3://lake', name: 'table' };
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Compare a history of jobs with what landed, and keep what is found. */
+/** Compare a job history with the stored runs and save the findings. */
 function compare(rows: readonly (readonly string[])[]): void {
   const history = join(folder, 'jobs.csv');
   writeFileSync(history, [['id', 'name', 'state', 'started', 'ended'], ...rows].map((row) => row.join(',')).join('\n'));
@@ -25,11 +25,11 @@ function compare(rows: readonly (readonly string[])[]): void {
   execFileSync(PYTHON, [...program, '--save', 'nightly', '--fail-on', 'none'], { cwd: folder, env: { ...process.env, PYTHONPATH: ROOT } });
 }
 
-/** Wait until so many findings stand. */
+/** Wait until the page shows this many findings. */
 const stand = (count: number): Promise<void> =>
   until(async () => (await ask<{ comparisons: { findings: number }[] }>(url, 'unreported')).comparisons[0]?.findings === count);
 
-test('what was never compared, what was found, and what the next comparison clears', async () => {
+test('the page shows that no comparison exists, then its findings, and that a later comparison clears them', async () => {
   const page = await open(`${url}/unreported`);
   await page.getByText('No comparison was saved yet').waitFor();
   await page.getByText('so missing runs are unknown').waitFor();

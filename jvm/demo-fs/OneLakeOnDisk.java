@@ -13,10 +13,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 
 /**
- * A local folder under OneLake's names, so that Spark, Delta and the lineage listener see what they see on Fabric.
+ * A local folder with OneLake addresses, so that Spark, Delta and the lineage listener behave as on Fabric.
  *
  * <p>{@code abfss://Sales@onelake.dfs.fabric.microsoft.com/Shop.Lakehouse/Tables/x} is the folder {@code
- * ROOT/Sales/Shop.Lakehouse/Tables/x}; ROOT is the setting {@code headwater.demo.root}. Nothing leaves this machine.
+ * ROOT/Sales/Shop.Lakehouse/Tables/x}. The setting {@code headwater.demo.root} contains ROOT. No data leaves this machine.
  */
 public final class OneLakeOnDisk extends RawLocalFileSystem {
   public static final String ROOT = "headwater.demo.root";
@@ -48,7 +48,7 @@ public final class OneLakeOnDisk extends RawLocalFileSystem {
 
   @Override
   protected Path getInitialWorkingDirectory() {
-    return new Path("/"); // asked by the constructor, when there is no uri yet
+    return new Path("/"); // the superclass constructor calls this before the URI is set
   }
 
   @Override
@@ -64,7 +64,7 @@ public final class OneLakeOnDisk extends RawLocalFileSystem {
 
   @Override
   public FileStatus getFileLinkStatus(Path path) throws IOException {
-    return getFileStatus(path); // OneLake has no links
+    return getFileStatus(path); // OneLake has no symbolic links
   }
 
   @Override
@@ -72,7 +72,7 @@ public final class OneLakeOnDisk extends RawLocalFileSystem {
     return pathToFile(path).isFile() ? new FileStatus[] {getFileStatus(path)} : super.listStatus(path);
   }
 
-  /** Rename without ever replacing a file, atomically: Delta's commits on Azure stand on this. */
+  /** Rename atomically without replacing a file; Delta's commits on Azure depend on this. */
   @Override
   public boolean rename(Path source, Path target) throws IOException {
     boolean into = pathToFile(target).isDirectory();
@@ -85,7 +85,7 @@ public final class OneLakeOnDisk extends RawLocalFileSystem {
         }
         Files.move(from, to);
       } else {
-        Files.createLink(to, from); // fails if the name is taken, which a plain rename would not
+        Files.createLink(to, from); // fails if the name exists, unlike a plain rename
         Files.delete(from);
       }
       return true;

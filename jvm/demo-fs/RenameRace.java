@@ -6,7 +6,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** Test of OneLakeOnDisk: of writers that commit one version of a Delta log at once, exactly one may win. */
+/** Tests that exactly one of several concurrent writers can commit a version of a Delta log with OneLakeOnDisk. */
 class RenameRace {
   static final int VERSIONS = 200;
   static final int WRITERS = 4;

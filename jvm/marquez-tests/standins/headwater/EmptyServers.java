@@ -5,7 +5,7 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Gives tests that count everything there is, or use fixed names, a server without data. */
+/** Provides an empty server for tests that count all entities or use fixed names. */
 public final class EmptyServers implements BeforeAllCallback, BeforeEachCallback {
   private static final Pattern COUNTS_EVERYTHING =
       Pattern.compile(

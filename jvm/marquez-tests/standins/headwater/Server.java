@@ -7,7 +7,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 
-/** The server under test; whoever runs the tests starts an empty one on demand. */
+/** The server under test. The test runner starts an empty one on demand. */
 public final class Server {
   private static final HttpClient HTTP = HttpClient.newHttpClient();
   private static int port;
@@ -19,12 +19,12 @@ public final class Server {
     return port;
   }
 
-  /** Asks for a server without data: where Marquez's tests empty its database. */
+  /** Request an empty server; Marquez's tests would empty their database instead. */
   public static void startEmpty() {
     port = Integer.parseInt(ask(HttpRequest.newBuilder(URI.create(System.getProperty("control"))).GET().build()).body().trim());
   }
 
-  /** Sends an event as a producer does: where Marquez's tests write into its database. */
+  /** Send an event as a producer does; Marquez's tests would write to their database instead. */
   public static void send(String event) {
     HttpRequest request =
         HttpRequest.newBuilder(URI.create("http://localhost:" + port() + "/api/v1/lineage"))

@@ -1,4 +1,4 @@
 package marquez;
 
-/** Names the application that the tests were written for. */
+/** A placeholder for Marquez's application. */
 public final class MarquezApp {}

@@ -1,4 +1,4 @@
 package marquez;
 
-/** Names the configuration of that application. */
+/** A placeholder for Marquez's configuration. */
 public final class MarquezConfig {}

@@ -2,7 +2,7 @@ package marquez;
 
 import org.testcontainers.containers.PostgreSQLContainer;
 
-/** A database that nothing connects to. */
+/** A placeholder for a database; the tests do not connect to it. */
 public final class PostgresContainer extends PostgreSQLContainer<PostgresContainer> {
   private PostgresContainer() {
     super("none");

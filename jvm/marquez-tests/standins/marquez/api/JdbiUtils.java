@@ -3,7 +3,7 @@ package marquez.api;
 import java.lang.reflect.Method;
 import org.jdbi.v3.core.Jdbi;
 
-/** Takes other random names instead of emptying a database. */
+/** Selects new random names instead of emptying a database. */
 public final class JdbiUtils {
   public static void cleanDatabase(Jdbi jdbi) {
     try {

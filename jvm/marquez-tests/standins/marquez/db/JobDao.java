@@ -9,7 +9,7 @@ import org.jdbi.v3.sqlobject.SqlObject;
 import org.jdbi.v3.sqlobject.statement.SqlQuery;
 import org.postgresql.util.PGobject;
 
-/** Writes into a database that is not there. */
+/** A placeholder for writes to a database. */
 public interface JobDao extends SqlObject {
   @SqlQuery("SELECT 1")
   Optional<JobRow> findJobByNameAsRow(String namespace, String name);

@@ -5,7 +5,7 @@ import marquez.db.models.NamespaceRow;
 import org.jdbi.v3.sqlobject.SqlObject;
 import org.jdbi.v3.sqlobject.statement.SqlQuery;
 
-/** Reads a database that is not there, so two tests that only Marquez's tables can answer fail. */
+/** A placeholder for a database. Two tests fail because only Marquez's tables contain their answers. */
 public interface NamespaceDao extends SqlObject {
   @SqlQuery("SELECT 1")
   Optional<NamespaceRow> findNamespaceByName(String name);

@@ -2,5 +2,5 @@ package marquez.db;
 
 import org.jdbi.v3.sqlobject.SqlObject;
 
-/** Names the access object that tests pass on. */
+/** A placeholder for the access object that tests pass on. */
 public interface OpenLineageDao extends SqlObject {}

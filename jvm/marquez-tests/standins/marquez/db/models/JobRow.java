@@ -3,7 +3,7 @@ package marquez.db.models;
 import java.util.Optional;
 import java.util.UUID;
 
-/** A row of a database that is not there. */
+/** A placeholder for a database row. */
 public interface JobRow {
   UUID getUuid();
 

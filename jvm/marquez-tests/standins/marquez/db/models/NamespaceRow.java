@@ -2,7 +2,7 @@ package marquez.db.models;
 
 import java.util.UUID;
 
-/** A row of a database that is not there. */
+/** A placeholder for a database row. */
 public interface NamespaceRow {
   UUID getUuid();
 

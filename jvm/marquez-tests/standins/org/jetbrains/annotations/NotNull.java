@@ -1,4 +1,4 @@
 package org.jetbrains.annotations;
 
-/** Says that a value is never null. */
+/** Marks a value that is never null. */
 public @interface NotNull {}

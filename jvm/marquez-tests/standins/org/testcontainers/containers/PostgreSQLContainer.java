@@ -1,6 +1,6 @@
 package org.testcontainers.containers;
 
-/** A database that nothing connects to. */
+/** A placeholder for a database; the tests do not connect to it. */
 public class PostgreSQLContainer<S> {
   public PostgreSQLContainer(String image) {}
 

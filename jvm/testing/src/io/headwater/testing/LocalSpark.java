@@ -2,11 +2,11 @@ package io.headwater.testing;
 
 import org.apache.spark.SparkConf;
 
-/** The settings of a real Spark on one thread of this machine, without pages, on loopback alone, with Delta. */
+/** Settings of a local Spark with one thread, with Delta, without the UI, that only uses the loopback interface. */
 public final class LocalSpark {
   private LocalSpark() {}
 
-  /** Return settings anew; more: names and their values. */
+  /** Return new settings; more: names and values. */
   public static SparkConf conf(String application, String... more) {
     SparkConf conf =
         new SparkConf(false)
@@ -16,7 +16,7 @@ public final class LocalSpark {
             .set("spark.driver.host", "127.0.0.1")
             .set("spark.driver.bindAddress", "127.0.0.1")
             .set("spark.sql.shuffle.partitions", "1")
-            .set("spark.sql.codegen.wholeStage", "false") // to generate and compile Java for a few rows costs most of their time
+            .set("spark.sql.codegen.wholeStage", "false") // code generation takes most of the time for a few rows
             .set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .set("spark.sql.adaptive.enabled", "false")
             .set("spark.databricks.delta.snapshotPartitions", "1")

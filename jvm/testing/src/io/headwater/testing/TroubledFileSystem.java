@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.util.Progressable;
 
-/** This machine's disk under {@code troubled://NAME/}, with the troubles of a store far away, by its name. */
+/** A local file system under {@code troubled://NAME/} that simulates the faults of a remote store. */
 public final class TroubledFileSystem extends RawLocalFileSystem {
   public static final String SCHEME = "troubled";
   private static final Map<String, Trouble> TROUBLES = new ConcurrentHashMap<>();
@@ -21,30 +21,30 @@ public final class TroubledFileSystem extends RawLocalFileSystem {
   private URI uri;
   private Trouble trouble;
 
-  /** What is wrong with a store now. */
+  /** The current faults of a store. */
   public static final class Trouble {
-    /** Thrown by every call, such as without a token. */
+    /** The error that every call throws, for example without a token. */
     public volatile IOException refusal;
 
-    /** Bytes until the store is full. */
+    /** The number of bytes until the store is full. */
     public volatile long room = Long.MAX_VALUE;
 
-    /** A rename comes through, and its answer is lost. */
+    /** Whether a rename succeeds but its response is lost. */
     public volatile boolean losesAnswers;
 
-    /** A rename is not done and no error, as of HDFS where the name is taken. */
+    /** Whether a rename fails without an error, as HDFS does if the name exists. */
     public volatile boolean renamesNothing;
 
-    /** A write takes a permit: without permits it waits. */
+    /** Permits for writes; a write without a permit waits. */
     public final Semaphore gate = new Semaphore(1_000_000);
 
-    /** A permit for each write that has begun, for each file that is there under its name. */
+    /** Gets a permit for each write that starts and for each file that is renamed to its final name. */
     public final Semaphore begun = new Semaphore(0);
 
     public final Semaphore landed = new Semaphore(0);
   }
 
-  /** Give a store of this name its troubles. */
+  /** Set the faults of the store with this name. */
   public static void trouble(String name, Trouble trouble) {
     TROUBLES.put(name, trouble);
   }
@@ -58,7 +58,7 @@ public final class TroubledFileSystem extends RawLocalFileSystem {
 
   @Override
   public URI getUri() {
-    return uri == null ? super.getUri() : uri; // asked by the constructor, before it has a name
+    return uri == null ? super.getUri() : uri; // the superclass constructor calls this before initialize()
   }
 
   @Override

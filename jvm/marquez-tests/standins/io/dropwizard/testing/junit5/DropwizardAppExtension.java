@@ -3,7 +3,7 @@ package io.dropwizard.testing.junit5;
 import headwater.Server;
 import io.dropwizard.testing.ConfigOverride;
 
-/** Stands in for Marquez's application: it is the server that the tests run against. */
+/** Replaces Marquez's application with the server under test. */
 public final class DropwizardAppExtension<C> {
   public DropwizardAppExtension(Class<?> app, String path, ConfigOverride... overrides) {}
 

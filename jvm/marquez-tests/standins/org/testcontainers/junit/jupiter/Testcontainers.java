@@ -1,4 +1,4 @@
 package org.testcontainers.junit.jupiter;
 
-/** Starts nothing: the tests need no database of their own. */
+/** Does nothing, because the tests need no containers. */
 public @interface Testcontainers {}

@@ -3,7 +3,7 @@ package io.headwater.connector
 import io.openlineage.spark.extension.OpenLineageExtensionProvider
 import io.openlineage.spark.shade.extension.v1.lifecycle.plan.SparkOpenLineageExtensionVisitor
 
-/** Tells OpenLineage's listener, by Java's service loader, which class understands our nodes and relations. */
+/** Tells OpenLineage's listener, through Java's service loader, which class handles the connector's nodes and relations. */
 class ExtensionProvider extends OpenLineageExtensionProvider {
 
   override def shadedPackage(): String = "io.openlineage.spark.shade"

@@ -7,36 +7,36 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.types.{DataType, StructType}
 
-/** A folder to which each write adds one numbered folder of JSON lines, and changes none: version N is all up to number N.
+/** A folder of immutable, numbered folders with JSON lines. Each write adds a folder; version N consists of the folders up to N.
   *
-  * `00000003` continues what was before, `00000003-new` replaces it. The number of a write that failed is not given again.
+  * The folder `00000003` adds rows to the previous version, and `00000003-new` replaces it. Numbers of failed writes stay unused.
   *
-  * @param folder an address of Hadoop's
+  * @param folder the Hadoop path of the journal
   */
 final case class Journal(folder: String) {
   import Journal._
 
   private val uri = new Path(folder).toUri
 
-  /** What OpenLineage calls it: its host (or `localhost`), and its path. */
+  /** The name of the dataset in OpenLineage: the host (or `localhost`) and the path. */
   def identifier: DatasetIdentifier =
     new DatasetIdentifier(uri.getPath.stripPrefix("/").stripSuffix("/"), s"journal://${Option(uri.getHost).getOrElse("localhost")}")
 
-  /** The newest version; 0 where nothing was written. */
+  /** The newest version, or 0 if the journal has none. */
   def version(hadoop: Configuration): Long = written(hadoop).lastOption.fold(0L)(numberOf)
 
-  /** The number of the next write: no write has begun with it. */
+  /** The number of the next write, which no earlier write has used. */
   def next(hadoop: Configuration): Long = begun(hadoop).lastOption.fold(0L)(numberOf) + 1
 
-  /** The folders whose lines are a version. */
+  /** The folders that contain the rows of a version. */
   def parts(hadoop: Configuration, version: Long): Seq[String] = {
     val upTo = written(hadoop).filter(numberOf(_) <= version)
     upTo.drop(upTo.lastIndexWhere(_.endsWith(Anew)).max(0)).map(name => s"$folder/$name")
   }
 
-  /** Where version N is written.
+  /** The folder of version N.
     *
-    * @param anew whether it replaces what was before
+    * @param anew whether the version replaces the previous one
     */
   def place(version: Long, anew: Boolean): String = f"$folder/$version%08d${if (anew) Anew else ""}"
 
@@ -79,7 +79,7 @@ object Journal {
 
   private def numberOf(name: String): Long = name.take(8).toLong
 
-  /** The journal that a source's options name. */
+  /** The journal that the options of a data source name. */
   def of(options: Map[String, String]): Journal =
     Journal(options.getOrElse("path", throw new IllegalArgumentException("A journal needs `path`: the address of its folder.")))
 }

@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
-/** What `spark.sql.extensions` names: reading a version (`journal('folder', 2)`), reading through a view
-  * (`journal_view('folder')`), and writes with the option `node`, which become nodes of ours: `columns` or `announced`.
+/** The class for `spark.sql.extensions`. It adds functions that read a version (`journal('folder', 2)`) or read through a view
+  * (`journal_view('folder')`), and replaces writes with the option `node` (`columns` or `announced`) by plan nodes.
   */
 class JournalExtensions extends (SparkSessionExtensions => Unit) {
   import JournalExtensions._
@@ -57,7 +57,7 @@ private object WritesAsNodes extends Rule[LogicalPlan] {
   }
 }
 
-/** Below other nodes a listener finds the dataset of a relation only. */
+/** Replaces nested nodes by relations, because a listener only finds the datasets of nested relations. */
 private object NodesAsRelations extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case whole @ (_: JournalScan | _: JournalView) => whole

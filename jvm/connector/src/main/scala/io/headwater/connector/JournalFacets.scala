@@ -5,10 +5,10 @@ import io.openlineage.spark.shade.client.OpenLineage.LifecycleStateChangeDataset
 import io.openlineage.spark.shade.client.OpenLineage.{DatasetFacetsBuilder, LifecycleStateChangeDatasetFacet}
 import org.apache.spark.sql.types.StructType
 
-/** The facets that our plan nodes give their datasets. */
+/** The facets that the connector's plan nodes add to their datasets. */
 private[connector] object JournalFacets {
 
-  /** Of our own facet: how many writes a version is made of. */
+  /** The name of the connector's own facet, which contains the number of writes in a version. */
   val Name = "headwater_journal"
 
   def of(openLineage: OpenLineage, version: Long, parts: Int, schema: StructType): DatasetFacetsBuilder = {

@@ -14,10 +14,10 @@ import org.apache.spark.sql.execution.command.RunnableCommand
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.{Row, SaveMode, SparkSession}
 
-/** A version of a journal, as a node of the plan that names its dataset and facets itself (identifier form).
+/** A plan node that reads a version of a journal and reports its dataset and facets by name (identifier form).
   *
-  * Listeners ask it where it is the whole plan, as in `SELECT * FROM journal('folder')`; below other nodes it becomes a relation
-  * (`NodesAsRelations`), whose dataset they find by `LineageRelation`.
+  * Listeners query this node only if it is the whole plan, as in `SELECT * FROM journal('folder')`. Below other nodes it becomes
+  * a relation (`NodesAsRelations`), and listeners find its dataset through `LineageRelation`.
   */
 final case class JournalScan(relation: JournalRelation, output: Seq[AttributeReference])
     extends LeafNode
@@ -36,7 +36,7 @@ final case class JournalScan(relation: JournalRelation, output: Seq[AttributeRef
   }
 }
 
-/** A node whose dataset another node of Spark's tells of, which the plan does not show (delegate form). */
+/** A plan node that refers to another Spark node for its dataset; the plan does not contain that node (delegate form). */
 final case class JournalView(hidden: LogicalRelation) extends LeafNode with MultiInstanceRelation with InputLineageNode {
   override def output: Seq[AttributeReference] = hidden.output
 
@@ -51,10 +51,10 @@ final case class JournalView(hidden: LogicalRelation) extends LeafNode with Mult
   }
 }
 
-/** A write to a journal that names its dataset, version, change of life and columns itself (identifier form).
+/** A write to a journal that reports its dataset, version, lifecycle change and columns (identifier form).
   *
-  * @param number the version that it makes
-  * @param parts how many writes were what it continues or replaces
+  * @param number the version that the write creates
+  * @param parts the number of writes in the version that it extends or replaces
   */
 final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan, number: Long, parts: Int)
     extends RunnableCommand
@@ -83,7 +83,7 @@ final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPla
   override protected def withNewChildInternal(changed: LogicalPlan): JournalWrite = copy(child = changed)
 }
 
-/** A write that is announced in the log before it runs; a node of Spark's own stands for its dataset (delegate form). */
+/** A write that logs a message before it runs and refers to a Spark node for its dataset (delegate form). */
 final case class AnnouncedWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan)
     extends RunnableCommand
     with UnaryLike[LogicalPlan]

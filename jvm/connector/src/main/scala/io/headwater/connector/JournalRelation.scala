@@ -8,7 +8,7 @@ import org.apache.spark.sql.sources.{BaseRelation, InsertableRelation, TableScan
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row, SQLContext}
 
-/** A version of a journal, read by Spark's first interface for sources; the listener asks it which dataset it is. */
+/** A version of a journal for the data source API V1. The listener gets the dataset from this relation. */
 final case class JournalRelation(journal: Journal, version: Long, schema: StructType)(@transient val sqlContext: SQLContext)
     extends BaseRelation
     with TableScan
@@ -17,7 +17,7 @@ final case class JournalRelation(journal: Journal, version: Long, schema: Struct
 
   override def getLineageDatasetIdentifier(event: String, openLineage: OpenLineage): DatasetIdentifier = journal.identifier
 
-  /** Rows stay as Spark has them within: `Dataset.rdd` is a query of its own in Spark 4, which listeners report as a job. */
+  /** Keeps Spark's internal rows: in Spark 4, `Dataset.rdd` is a separate query, which listeners would report as a job. */
   override val needConversion: Boolean = false
 
   override def buildScan(): RDD[Row] = {
@@ -31,13 +31,13 @@ final case class JournalRelation(journal: Journal, version: Long, schema: Struct
 
 object JournalRelation {
 
-  /** Write a version. Of two writers that have one number one fails, as its folder is there. */
+  /** Write a version. If two writers use the same number, one fails, because the folder exists. */
   def write(journal: Journal, number: Long, data: DataFrame, anew: Boolean): Unit = {
     data.toJSON.rdd.saveAsTextFile(journal.place(number, anew))
     journal.keepSchema(data.sparkSession.sqlContext.sparkContext.hadoopConfiguration, data.schema)
   }
 
-  /** The newest version of a journal. */
+  /** Return the newest version of a journal. */
   def newest(journal: Journal, sqlContext: SQLContext): JournalRelation = {
     val hadoop = sqlContext.sparkContext.hadoopConfiguration
     JournalRelation(journal, journal.version(hadoop), journal.schema(hadoop))(sqlContext)

@@ -6,9 +6,9 @@ import io.openlineage.spark.shade.extension.v1.LineageRelationProvider
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister, RelationProvider}
 import org.apache.spark.sql.{DataFrame, SQLContext, SaveMode}
 
-/** `format("journal")` by Spark's first interface for sources.
+/** The format `journal` for the data source API V1.
   *
-  * The listener asks its relation what is read, and itself, by the options of a write, what is written.
+  * The listener gets the dataset of a read from the relation, and the dataset of a write from this class and its options.
   */
 class JournalSource extends RelationProvider with CreatableRelationProvider with DataSourceRegister with LineageRelationProvider {
 
@@ -41,6 +41,6 @@ class JournalSource extends RelationProvider with CreatableRelationProvider with
 
 private[connector] object JournalSource {
 
-  /** Of a write that has told its version already. */
+  /** The option for the version of a write that has already reported it. */
   val Number = "number"
 }

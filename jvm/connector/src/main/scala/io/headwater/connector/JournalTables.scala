@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, SQLContext}
 
-/** `format("journal-table")`: journals by Spark's second interface for sources. */
+/** The format `journal-table`: journals with the data source API V2. */
 class JournalTables extends TableProvider with DataSourceRegister {
 
   override def shortName(): String = "journal-table"
@@ -28,7 +28,7 @@ class JournalTables extends TableProvider with DataSourceRegister {
   private def journal(options: CaseInsensitiveStringMap) = Journal.of(options.asScala.toMap)
 }
 
-/** A journal whose properties say to the listener which dataset it is, with which facets. */
+/** A journal that reports its dataset and facets to the listener in its table properties. */
 class JournalTable(journal: Journal, columns: StructType) extends SupportsRead with SupportsWrite {
   private val newest = journal.version(JournalTables.hadoop)
 

@@ -103,7 +103,7 @@ class ColumnLevelLineageTest {
         }
     }
 
-    /** Expressions are told by a word and the number of what they are made of. */
+    /** In these tests, an expression is a text with a word and the numbers of the expressions that it depends on. */
     private static final class Known implements Delegates {
         @Override
         public List<InputDatasetFieldWithIdentifier> fields(Object node) {

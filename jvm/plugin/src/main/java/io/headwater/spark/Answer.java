@@ -3,7 +3,7 @@ package io.headwater.spark;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** What a client is told. */
+/** An HTTP response of an endpoint. */
 final class Answer {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int LATER_SECONDS = 5;
@@ -20,27 +20,27 @@ final class Answer {
     this.value = value;
   }
 
-  /** Tell what there is. */
+  /** Return 200 with a JSON object. */
   static Answer of(ObjectNode said) {
     return new Answer(200, said, null, null);
   }
 
-  /** The driver has it. */
+  /** Return 202: the driver has accepted the body. */
   static Answer taken(String id) {
     return new Answer(202, object().put("id", id), null, null);
   }
 
-  /** Not now: the client may send it again. */
+  /** Return 503: the client may send the request again later. */
   static Answer later(String reason) {
     return later(object().put("error", reason));
   }
 
-  /** The same, with more than the reason. */
+  /** Return 503 with further fields. */
   static Answer later(ObjectNode said) {
     return new Answer(503, said, "Retry-After", String.valueOf(LATER_SECONDS));
   }
 
-  /** Dropped and counted: a client that tried again would be counted again, so it is no 503. */
+  /** Return 507: the body was dropped and counted. With 503, the client would retry and be counted again. */
   static Answer dropped() {
     return new Answer(507, object().put("error", "Memory and disk are full: the body is dropped and counted."), null, null);
   }

@@ -1,6 +1,6 @@
 package io.headwater.spark;
 
-/** The Spark application that a body was taken in. */
+/** The Spark application that received a body. */
 final class Application {
   private final String id;
   private final String name;
@@ -10,7 +10,7 @@ final class Application {
     this.name = name;
   }
 
-  /** Return Spark's id of it; null as long as Spark has given none. */
+  /** Return Spark's application ID, or null if Spark has not assigned one yet. */
   String id() {
     return id;
   }

@@ -3,18 +3,15 @@ package io.headwater.spark;
 import java.io.IOException;
 import java.util.List;
 
-/**
- * Bodies that land together, in one commit of the table, under an id that stays with them however often that is tried and
- * whoever tries it.
- */
+/** Bodies that are written in one commit. The batch keeps its ID when the write is repeated, even by another session. */
 interface Batch {
-  /** How much a batch may hold, about: what one task of Spark is sent. */
+  /** The approximate size limit of a batch, which is sent to one Spark task. */
   long BYTES = 16L << 20;
 
   String id();
 
   List<Body> bodies() throws IOException;
 
-  /** Let go of it: it has landed, or lies elsewhere. */
+  /** Delete the batch after it was written to the table or stored elsewhere. */
   void discard() throws IOException;
 }

@@ -15,12 +15,12 @@ import java.util.TreeMap;
 import java.util.UUID;
 
 /**
- * One HTTP request as an endpoint took it, or what was dropped: a row of the table.
+ * An HTTP request that an endpoint accepted, or a report of dropped requests: one row of the table.
  *
- * <p>{@link #line} is its one form outside of memory: between executors and the driver, and in files.
+ * <p>{@link #line} serializes it for transfer from executors to the driver and for files.
  */
 final class Body {
-  /** The method of a row whose bytes tell what was dropped. */
+  /** The method in a row that reports dropped bodies. */
   static final String LOSSES = "LOSSES";
 
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -37,7 +37,7 @@ final class Body {
   final Instant receivedAt;
   final byte[] bytes;
 
-  /** Take a request under an id of its own. */
+  /** Create a body with a new ID. */
   Body(
       Application application, String executor, String method, String path, Map<String, String> headers, Instant receivedAt,
       byte[] bytes) {
@@ -57,7 +57,7 @@ final class Body {
     this.bytes = bytes;
   }
 
-  /** Return about how many bytes it takes in memory. */
+  /** Return the approximate size in memory. */
   long size() {
     long size = OVERHEAD_BYTES + bytes.length + path.length();
     for (Map.Entry<String, String> header : headers.entrySet()) {
@@ -66,7 +66,7 @@ final class Body {
     return size;
   }
 
-  /** Return it as one line of JSON, without its end; the bytes come last, in base64. */
+  /** Return the body as a line of JSON without the line end; the bytes come last, in base64. */
   byte[] line() {
     ObjectNode node = JSON.createObjectNode();
     node.put("id", id);
@@ -88,9 +88,9 @@ final class Body {
   }
 
   /**
-   * Read a line; throws IOException if it is none, such as one that was torn.
+   * Parse a line; throws IOException if it is invalid, for example truncated.
    *
-   * <p>The bytes are cut out before the rest is read as JSON: Jackson refuses strings of more than 20 million characters.
+   * <p>The bytes are decoded separately, because Jackson rejects strings of more than 20 million characters.
    */
   static Body read(byte[] line) throws IOException {
     int end = line.length - END.length;

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * Bodies that wait to be written: in memory up to a bound, then on disk up to another.
+ * Bodies that wait to be written: in memory up to a limit, then on disk up to a second limit.
  *
- * <p>What is being written stays until it has landed, so that {@link #waiting} is what a kill puts at risk.
+ * <p>A body stays in the buffer until it is written, so {@link #waiting} is the number of bodies that a kill would lose.
  */
 final class Buffer {
   private final long capacity;
@@ -25,7 +25,7 @@ final class Buffer {
     this.disk = disk;
   }
 
-  /** Add a body; false if there is no room for it in memory or on disk, or nobody writes it any more. */
+  /** Add a body; returns false if memory and disk are full, or if the buffer is closed. */
   synchronized boolean offer(Body body) {
     if (closed) {
       return false;
@@ -38,7 +38,7 @@ final class Buffer {
     return true;
   }
 
-  /** Add a body of ours whether there is room or not: the few bytes that tell what was dropped. */
+  /** Add a report of dropped bodies even if the buffer is full. It is only a few bytes long. */
   synchronized void offerAnyway(Body body) {
     add(body, body.size());
   }
@@ -52,12 +52,12 @@ final class Buffer {
     bytes += size;
   }
 
-  /** Take no more. */
+  /** Reject further bodies. */
   synchronized void close() {
     closed = true;
   }
 
-  /** Return all that waits as batches, in memory first; each stays the same until it is removed. */
+  /** Return all waiting bodies as batches, in memory first. A batch stays unchanged until it is removed. */
   synchronized List<Batch> seal() {
     sealOpen();
     List<Batch> all = new ArrayList<>(sealed);
@@ -65,7 +65,7 @@ final class Buffer {
     return all;
   }
 
-  /** Let go of a batch that has landed. */
+  /** Remove a batch that was written. */
   synchronized void remove(Batch batch) throws IOException {
     if (sealed.remove(batch)) {
       bytes -= ((InMemory) batch).size;
@@ -74,7 +74,7 @@ final class Buffer {
     }
   }
 
-  /** Return how many bodies are in memory. */
+  /** Return the number of bodies in memory. */
   synchronized int waiting() {
     return open.bodies.size() + sealed.stream().mapToInt(each -> each.bodies.size()).sum();
   }
@@ -107,7 +107,7 @@ final class Buffer {
 
     @Override
     public void discard() {
-      // memory is let go of by the buffer
+      // the buffer releases the memory
     }
   }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The Delta table of the settings, written through the session. */
+/** The Delta table in the settings, written with the Spark session. */
 final class DeltaLineageTable implements LineageTable {
   private static final StructType SCHEMA =
       new StructType()
@@ -38,7 +38,7 @@ final class DeltaLineageTable implements LineageTable {
     location = settings.isPath() ? settings.table : null;
   }
 
-  /** The id of the batch is Delta's transaction: a commit whose answer was lost is not done again, whoever tries. */
+  /** Uses the batch ID as a Delta transaction ID, so that a repeated append does not write the batch twice. */
   @Override
   public void append(Batch batch) throws IOException {
     List<Row> rows = rows(batch.bodies());
@@ -47,7 +47,7 @@ final class DeltaLineageTable implements LineageTable {
     }
     SparkSession session = session();
     String before = context.getLocalProperty(DESCRIPTION);
-    SparkSession.setActiveSession(session); // else this thread has neither the session's settings nor its catalog
+    SparkSession.setActiveSession(session); // gives this thread the settings and the catalog of the session
     context.setLocalProperty(DESCRIPTION, "Headwater: " + rows.size() + " lineage bodies to " + settings.table);
     try {
       look(session);
@@ -61,7 +61,7 @@ final class DeltaLineageTable implements LineageTable {
               .partitionBy("dt")
               .option("txnAppId", "headwater-plugin/" + batch.id())
               .option("txnVersion", "1")
-              .option("delta.setTransactionRetentionDuration", "interval 90 days") // of a table that is made now
+              .option("delta.setTransactionRetentionDuration", "interval 90 days") // applies to a new table
               .option("delta.enableDeletionVectors", "false");
       if (settings.isPath()) {
         writer.save(settings.table);
@@ -69,7 +69,7 @@ final class DeltaLineageTable implements LineageTable {
         writer.saveAsTable(settings.table);
         look(session);
       }
-    } catch (Exception error) { // also Delta's own, which Scala does not declare
+    } catch (Exception error) { // Scala does not declare Delta's checked exceptions
       throw new IOException(settings.table + " cannot be written: " + onOneLine(error), error);
     } finally {
       context.setLocalProperty(DESCRIPTION, before);

@@ -3,9 +3,9 @@ package io.headwater.spark;
 import java.time.Instant;
 import java.util.Map;
 
-/** What stands behind an endpoint: the buffer on the driver, the way to the driver on an executor. */
+/** Handles the requests of an endpoint: with the buffer on the driver, or by forwarding them to the driver on an executor. */
 interface Desk {
-  /** Between the sessions of one process. */
+  /** Handles requests when no Spark session is open. */
   Desk NOBODY =
       new Desk() {
         @Override
@@ -24,12 +24,12 @@ interface Desk {
         }
       };
 
-  /** Take a request. */
+  /** Accept a body. */
   Answer take(String method, String path, Map<String, String> headers, Instant receivedAt, byte[] bytes);
 
-  /** Write to the table what was posted so far, and what Spark's listeners still have to send of it, at most after this time. */
+  /** Write all posted bodies to the table, after waiting at most this long for events that Spark's listeners still process. */
   Answer flush(long listenerMillis);
 
-  /** Tell how it is. */
+  /** Return the state for a health check. */
   Answer health();
 }

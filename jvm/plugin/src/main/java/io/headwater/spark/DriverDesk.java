@@ -11,11 +11,11 @@ import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What stands behind the driver's endpoint. */
+/** Handles the requests of the driver's endpoint. */
 final class DriverDesk implements Desk {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
   private static final long CLOSE_MILLIS = 600_000;
-  private static final int FLUSHES_AT_ONCE = 4; // fewer than the endpoint's threads: the listener must still be able to post
+  private static final int FLUSHES_AT_ONCE = 4; // fewer than the endpoint's threads, so that the listener can always post
 
   private final PluginSettings settings;
   private final SparkContext context;
@@ -52,7 +52,7 @@ final class DriverDesk implements Desk {
     return Answer.taken(body.id);
   }
 
-  /** Take what an executor forwards; if there is no room its client is told, and nothing is lost here. */
+  /** Accept a body from an executor. If there is no room, the executor tells its client, so this is not counted as a loss. */
   boolean takeForwarded(Body body) {
     return buffer.offer(body);
   }
@@ -75,7 +75,7 @@ final class DriverDesk implements Desk {
     }
   }
 
-  /** What was written is written, but events from before the flush are missing: that is no success. */
+  /** Return an error although the batch was written, because events from before the flush are missing. */
   private Answer behind(ObjectNode result, long listenerMillis) {
     long waiting = listeners.waiting();
     String reason =
@@ -99,14 +99,14 @@ final class DriverDesk implements Desk {
     return Answer.of(said);
   }
 
-  /** Wait for the listeners of a context that ends: a listener that posts after this finds nobody, and its event is lost. */
+  /** Wait for the listeners when the context stops. Events that a listener posts after this are lost. */
   void awaitListeners() {
     if (!listeners.awaitEmpty(CLOSE_MILLIS)) {
       LOG.error("Headwater plugin: THE LISTENER IS STILL BEHIND: events that it sends from now on are lost.");
     }
   }
 
-  /** Leave what waits to the next session. */
+  /** Store the waiting bodies for the next session. */
   void close() {
     buffer.close();
     offerLosses();

@@ -10,7 +10,7 @@ import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Bodies that found no room: counted, said in the log once a minute, and told by a row of the table: a line of losses. */
+/** Counts dropped bodies, logs them at most once a minute, and reports them in a row of the table. */
 final class DropCount {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
   private static final Duration SILENCE = Duration.ofMinutes(1);
@@ -41,7 +41,7 @@ final class DropCount {
     }
   }
 
-  /** Return the row that tells the losses, and begin anew; null if there are none. */
+  /** Return the row that reports the losses, and reset the count; null if there are none. */
   synchronized Body take(Application application, String namespace) {
     if (untold == 0) {
       return null;
@@ -52,7 +52,7 @@ final class DropCount {
     told.put("application", application.id());
     told.put("applicationName", application.name());
     if (namespace != null) {
-      told.put("namespace", namespace); // a null is none that a reader of such lines takes
+      told.put("namespace", namespace); // readers of the line reject a null
     }
     told.put("dropped", untold);
     told.put("queueFull", untold);

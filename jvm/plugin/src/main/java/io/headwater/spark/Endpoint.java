@@ -16,12 +16,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A small HTTP server on this machine's loopback: POST of anything to any path is a body, POST /flush and GET /health are ours.
+ * A small HTTP server on the loopback interface. POST /flush and GET /health control the plugin; any other POST sends a body.
  *
- * <p>Bounded: bodies in size, requests in number at once and in the time they may take to arrive.
+ * <p>It limits the size of bodies, the number of parallel requests and the time to receive a request.
  */
 final class Endpoint implements AutoCloseable {
-  /** As large as what a receiver takes. */
+  /** The same limit as that of the receiver. */
   static final int MAX_BODY_BYTES = 32 << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
@@ -30,9 +30,9 @@ final class Endpoint implements AutoCloseable {
   private static final double LONGEST_SECONDS = 86_400;
   private static final String SECONDS_TO_ARRIVE = "sun.net.httpserver.maxReqTime";
 
-  static { // Java reads both once, for all its HTTP servers of this process
+  static { // Java reads both properties once, for all HTTP servers of the process
     setUnlessGiven(SECONDS_TO_ARRIVE, "20");
-    setUnlessGiven("sun.net.httpserver.nodelay", "true"); // else each answer waits 40 ms for the client's acknowledgement
+    setUnlessGiven("sun.net.httpserver.nodelay", "true"); // avoids a delay of 40 ms per response
   }
 
   private final HttpServer server;
@@ -40,7 +40,7 @@ final class Endpoint implements AutoCloseable {
   private final int maxBodyBytes;
   private volatile Desk desk;
 
-  /** Listen; port 0 is any that is free. Throws IOException if the port is taken. */
+  /** Start to listen; port 0 selects a free port. Throws IOException if the port is in use. */
   Endpoint(int port, int maxBodyBytes, Desk desk) throws IOException {
     this.desk = desk;
     this.maxBodyBytes = maxBodyBytes;
@@ -51,7 +51,7 @@ final class Endpoint implements AutoCloseable {
     startAsDaemon();
   }
 
-  /** Stand somebody else behind it. */
+  /** Pass further requests to another handler. */
   void serve(Desk other) {
     desk = other;
   }
@@ -64,7 +64,7 @@ final class Endpoint implements AutoCloseable {
     return server.getAddress().getPort();
   }
 
-  /** Answer who is being answered, for a second at most, and listen no more. */
+  /** Finish current requests within a second and stop listening. */
   @Override
   public void close() {
     threads.shutdown();
@@ -96,7 +96,7 @@ final class Endpoint implements AutoCloseable {
 
   private Answer of(HttpExchange exchange) throws IOException {
     String method = exchange.getRequestMethod();
-    String path = exchange.getRequestURI().getPath(); // without the query, which may hold a key
+    String path = exchange.getRequestURI().getPath(); // the query may contain a key and is not stored
     if (method.equals("GET") && path.equals("/health")) {
       return desk.health();
     }
@@ -113,7 +113,7 @@ final class Endpoint implements AutoCloseable {
     return desk.take(method, path, KeptHeaders.of(exchange.getRequestHeaders()), Instant.now(), bytes);
   }
 
-  /** The query {@code timeout_s=SECONDS} says how long to wait for Spark's listeners. */
+  /** Flush; the query {@code timeout_s=SECONDS} limits the time to wait for Spark's listeners. */
   private Answer flush(String query) {
     String prefix = "timeout_s=";
     if (query == null || query.isEmpty()) {
@@ -125,12 +125,12 @@ final class Endpoint implements AutoCloseable {
         return desk.flush((long) (Math.min(seconds, LONGEST_SECONDS) * 1_000));
       }
     } catch (NumberFormatException noNumber) {
-      // refused below
+      // rejected below
     }
     return Answer.refused("The query of /flush is not " + prefix + "SECONDS, a number from 0. Leave it out to wait 600 s.");
   }
 
-  /** Return the body, or null as soon as it is known to be too large. */
+  /** Return the body, or null if it is too large. */
   private byte[] read(HttpExchange exchange) throws IOException {
     String length = exchange.getRequestHeaders().getFirst("Content-Length");
     if (length != null && Long.parseLong(length.trim()) > maxBodyBytes) {
@@ -152,7 +152,7 @@ final class Endpoint implements AutoCloseable {
     exchange.getResponseBody().write(said);
   }
 
-  /** Java's server gives its thread the nature of who starts it; any other than a daemon would keep the process alive. */
+  /** Start the server from a daemon thread, because its threads inherit that; otherwise they would keep the process alive. */
   private void startAsDaemon() {
     AtomicReference<RuntimeException> failed = new AtomicReference<>();
     Thread starter =

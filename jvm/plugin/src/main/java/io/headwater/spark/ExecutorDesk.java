@@ -7,7 +7,7 @@ import org.apache.spark.SparkConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What stands behind an executor's endpoint: it answers when the driver has the body. */
+/** Handles the requests of an executor's endpoint: forwards bodies to the driver before it responds. */
 final class ExecutorDesk implements Desk {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
 
@@ -17,9 +17,9 @@ final class ExecutorDesk implements Desk {
   private final AtomicLong forwarded = new AtomicLong();
   private final AtomicLong refused = new AtomicLong();
 
-  /** Spark's way to the driver. */
+  /** Sends messages to the driver. */
   interface Driver {
-    /** Return whether the driver has room for what {@link Body#line} made; throws what Spark throws if it is out of reach. */
+    /** Send a serialized {@link Body}; returns whether the driver had room, and throws Spark's error if it is unreachable. */
     boolean take(byte[] line) throws Exception;
   }
 
@@ -29,7 +29,7 @@ final class ExecutorDesk implements Desk {
     this.driver = driver;
   }
 
-  /** Return how large a body may be, so that Spark takes its message: base64 makes it a third larger. */
+  /** Return the maximum body size for Spark's message limit; base64 makes a body a third larger. */
   static int maxBodyBytes(SparkConf conf) {
     long message = (long) conf.getInt("spark.rpc.message.maxSize", 128) << 20;
     return (int) Math.min(Endpoint.MAX_BODY_BYTES, message / 2);
@@ -45,7 +45,7 @@ final class ExecutorDesk implements Desk {
       }
       refused.incrementAndGet();
       return Answer.later("The driver has no room. Flush, and send it again.");
-    } catch (Exception error) { // Spark's own are not declared either
+    } catch (Exception error) { // Spark does not declare its exceptions
       refused.incrementAndGet();
       LOG.warn("Headwater plugin: a body did not reach the driver: {}.", error.toString());
       return Answer.later("The driver does not answer. Send it again.");

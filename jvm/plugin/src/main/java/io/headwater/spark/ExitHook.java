@@ -5,12 +5,12 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.util.ShutdownHookManager;
 
 /**
- * Writes what waits when the process ends and nobody stopped the session.
+ * Writes the waiting bodies if the process exits without stopping the session.
  *
- * <p>Before Spark's own hook, which stops the context (priority 40): until then it can still write a table.
+ * <p>It runs before Spark's hook (priority 40), which stops the context; afterwards, no table can be written.
  */
 final class ExitHook {
-  /** Less than the hook may last, so that the commit has time. */
+  /** Shorter than the limit of the hook, so that time is left for the commit. */
   static final long LISTENER_MILLIS = 30_000;
 
   private static final int PRIORITY = FileSystem.SHUTDOWN_HOOK_PRIORITY + 50;
@@ -23,7 +23,7 @@ final class ExitHook {
     try {
       ShutdownHookManager.get().addShutdownHook(work, PRIORITY, LONGEST_SECONDS, TimeUnit.SECONDS);
     } catch (IllegalStateException ending) {
-      // the process ends already
+      // the process is already exiting
     }
   }
 
@@ -31,7 +31,7 @@ final class ExitHook {
     try {
       ShutdownHookManager.get().removeShutdownHook(work);
     } catch (IllegalStateException ending) {
-      // the process ends: the hook finds nothing left to write
+      // the process is already exiting, and the hook will find nothing to write
     }
   }
 }

@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Brings what waits into the table: of this session, and of those before it that could not. */
+/** Writes waiting bodies to the table, including those that earlier sessions could not write. */
 final class Flush {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
   private static final int ATTEMPTS = 3;
@@ -38,9 +38,9 @@ final class Flush {
   }
 
   /**
-   * Write all that waits now; returns how many bodies.
+   * Write all waiting bodies and return their number.
    *
-   * <p>Throws IOException if the table does not take them: they wait on, as the same batches.
+   * <p>Throws IOException if the write fails. The bodies then stay in the same batches.
    */
   synchronized int write() throws IOException {
     int bodies = 0;
@@ -52,9 +52,9 @@ final class Flush {
   }
 
   /**
-   * Put what waits where the next session finds it, and say so; nothing may be added to the buffer any more.
+   * Store the waiting bodies for the next session, and log where. The buffer must be closed.
    *
-   * <p>Also while a write hangs: what lies there and landed after all is passed over, by the batch's id.
+   * <p>This is safe while a write is in progress: if the write succeeds, the next session skips the batch by its ID.
    */
   void leave() {
     int kept = 0;
@@ -83,7 +83,7 @@ final class Flush {
     }
   }
 
-  /** Beside the table, where also a session on another machine finds it; else on this machine's disk. */
+  /** Store a batch next to the table, where sessions on other machines find it, or else on the local disk. */
   private String leave(Batch batch) throws IOException {
     IOException reason = null;
     if (table.location() != null && !lakeHangs) {
@@ -106,7 +106,7 @@ final class Flush {
     }
   }
 
-  /** A store out of reach is tried for many minutes by Hadoop, and the end of a session waits for this. */
+  /** Run with a time limit, because Hadoop retries an unreachable store for minutes and the end of the session would wait. */
   private String inTime(Callable<String> work) throws IOException {
     FutureTask<String> task = new FutureTask<>(work);
     Thread thread = new Thread(task, "headwater-plugin-leave");
@@ -138,7 +138,7 @@ final class Flush {
     return bodies;
   }
 
-  /** Two sessions that make the table at once, or take the same file over, hinder one another once. */
+  /** Append a batch with retries, because two sessions that create the table or process the same file can conflict once. */
   private int append(Batch batch) throws IOException {
     for (int attempt = 1; ; attempt++) {
       try {

@@ -11,17 +11,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The plugin on the driver: an endpoint, a buffer, and the way from it into the table.
+ * The plugin on the driver: the endpoint, the buffer and the writer of the table.
  *
- * <p>Nothing here may fail a session: wrong settings are said, and then no lineage is taken.
+ * <p>It must never fail a session: invalid settings are logged, and the session runs without the plugin.
  */
 final class HeadwaterDriver implements DriverPlugin {
-  /** Where the endpoint's address is found, by the name of a setting. */
+  /** The setting that contains the endpoint's address. */
   static final String URL = PluginSettings.PREFIX + "url";
 
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
 
-  /** Stays for the process's next session: listeners up to 1.27 keep the address and the connection of its first. */
+  /** Kept for the next session of the process, because listeners up to 1.27 keep the address and connection of the first one. */
   private static Endpoint endpoint;
 
   private DriverDesk desk;
@@ -39,15 +39,15 @@ final class HeadwaterDriver implements DriverPlugin {
     return Map.of();
   }
 
-  /** Take what an executor's endpoint got; answers whether there was room. */
+  /** Accept a body from an executor; returns whether there was room. */
   @Override
   public Object receive(Object message) throws IOException {
     return desk != null && desk.takeForwarded(Body.read((byte[]) message));
   }
 
   /**
-   * Leave what waits where the next session finds it: Spark has stopped its scheduler before it calls this, so no table can be
-   * written, but its listeners still work off their last events, which come here.
+   * Store the waiting bodies for the next session. Spark calls this after stopping its scheduler, so a table can no longer be
+   * written. Its listeners still process their last events, which this method waits for.
    */
   @Override
   public void shutdown() {

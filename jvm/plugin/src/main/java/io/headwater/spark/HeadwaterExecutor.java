@@ -14,10 +14,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The plugin on an executor: an endpoint whose bodies go to the driver by Spark's own way.
+ * The plugin on an executor: an endpoint that sends bodies to the driver with Spark's messages.
  *
- * <p>Where it is: for code of this Java in the property {@value #PROPERTY}, for Python's workers in the file {@value #FILE} of the
- * executor's Spark files ({@code SparkFiles.get}), which each executor has for itself.
+ * <p>Java code finds the address in the property {@value #PROPERTY}. Python workers find it in the file {@value #FILE} in the
+ * Spark files of their executor ({@code SparkFiles.get}).
  */
 final class HeadwaterExecutor implements ExecutorPlugin {
   static final String PROPERTY = "headwater.plugin.url";

@@ -4,7 +4,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/** What {@code spark.plugins} names: lineage that the driver and its executors post goes into a table of the session's. */
+/** The class for {@code spark.plugins}. It writes the lineage that the driver and executors post to a table. */
 public final class HeadwaterPlugin implements SparkPlugin {
   @Override
   public DriverPlugin driverPlugin() {

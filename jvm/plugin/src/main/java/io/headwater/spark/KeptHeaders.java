@@ -6,14 +6,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 
-/** The headers of a request that may be stored: all but those whose name says that they hold a credential. */
+/** Selects the request headers to store: all except those whose name indicates a credential. */
 final class KeptHeaders {
   private static final Pattern CREDENTIAL =
       Pattern.compile("auth|key|token|secret|passw|credential|cookie|signature|session|jwt|saml|client-cert|x-ms-client-principal");
 
   private KeptHeaders() {}
 
-  /** Return them by lower-case name; what came several times is joined by a comma. */
+  /** Return the headers by lower-case name; repeated values are joined with a comma. */
   static Map<String, String> of(Map<String, List<String>> headers) {
     Map<String, String> kept = new TreeMap<>();
     headers.forEach(

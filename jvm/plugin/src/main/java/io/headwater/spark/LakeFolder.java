@@ -13,10 +13,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The folder {@code _headwater} in the table's own, for what a session could not write into the table at its end: when a context
- * stops no session can commit any more, but Hadoop still writes files.
+ * The folder {@code _headwater} in the table's folder, for batches that a session could not write at its end. When a context
+ * stops, a session can no longer commit, but Hadoop can still write files.
  *
- * <p>Delta passes over names that begin with an underscore, when it reads and when it tidies up.
+ * <p>Delta ignores names that start with an underscore, both when it reads and when it vacuums.
  */
 final class LakeFolder {
   static final String NAME = "_headwater";
@@ -29,7 +29,7 @@ final class LakeFolder {
     this.configuration = configuration;
   }
 
-  /** Write a batch into a file of its id, which others see whole or not at all; returns where it lies. */
+  /** Write a batch atomically to a file named after its ID; returns the path. */
   String put(Batch batch) throws IOException {
     FileSystem files = open();
     Path place = new Path(folder, batch.id() + SpillFile.SUFFIX);
@@ -46,7 +46,7 @@ final class LakeFolder {
     return place.toString();
   }
 
-  /** Return what sessions left here. */
+  /** Return the batches that sessions stored here. */
   List<Batch> left() throws IOException {
     List<Batch> left = new ArrayList<>();
     try {
@@ -57,7 +57,7 @@ final class LakeFolder {
         }
       }
     } catch (FileNotFoundException none) {
-      // no session left anything
+      // no session has stored a batch
     }
     return left;
   }
@@ -85,7 +85,7 @@ final class LakeFolder {
       try (InputStream in = open().open(file)) {
         in.transferTo(whole);
       } catch (FileNotFoundException taken) {
-        return List.of(); // another session was quicker
+        return List.of(); // another session has processed the file
       }
       return Lines.read(whole.toByteArray(), file);
     }

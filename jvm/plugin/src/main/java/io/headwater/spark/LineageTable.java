@@ -2,14 +2,14 @@ package io.headwater.spark;
 
 import java.io.IOException;
 
-/** Where bodies land. */
+/** The table that stores bodies. */
 interface LineageTable {
-  /** Append a batch in one commit, unless its id has landed already; throws what hinders it: the same call may succeed later. */
+  /** Append a batch in one commit, unless its ID was already written; throws IOException, after which a retry may succeed. */
   void append(Batch batch) throws IOException;
 
-  /** Return what the settings call it. */
+  /** Return the table's name in the settings. */
   String name();
 
-  /** Return where the table lies; null as long as that is not known. */
+  /** Return the location of the table, or null if it is not known yet. */
   String location();
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A file of bodies, line by line. */
+/** Reads and writes files with one body per line. */
 final class Lines {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
 
@@ -23,7 +23,7 @@ final class Lines {
     return out.toByteArray();
   }
 
-  /** Return the bodies; what is no line of one is said and passed over: a kill tears the last, which nobody was told of. */
+  /** Return the bodies; logs and skips invalid lines. A kill can truncate the last line, which was not acknowledged. */
   static List<Body> read(byte[] whole, Object file) {
     List<Body> bodies = new ArrayList<>();
     int begin = 0;

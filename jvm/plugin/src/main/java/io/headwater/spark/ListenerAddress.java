@@ -4,10 +4,9 @@ import java.util.Locale;
 import org.apache.spark.SparkConf;
 
 /**
- * Where the OpenLineage listener sends to.
+ * Sets the address that the OpenLineage listener sends to.
  *
- * <p>Spark makes plugins before its listeners, and gives both the same settings: what a plugin's {@code init} sets, the listener
- * finds.
+ * <p>Spark creates plugins before its listeners and gives both the same settings, so the listener sees what {@code init} sets.
  */
 final class ListenerAddress {
   static final String TYPE = "spark.openlineage.transport.type";
@@ -15,7 +14,7 @@ final class ListenerAddress {
 
   private ListenerAddress() {}
 
-  /** Send the listener to this address unless it has a transport of its own; tells whether it comes here. */
+  /** Set the address unless the listener has another transport; returns whether it was set. */
   static boolean set(SparkConf conf, String url) {
     String type = conf.get(TYPE, "http").trim().toLowerCase(Locale.ROOT);
     if (!type.equals("http") || conf.contains(URL)) {

@@ -16,9 +16,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Waits until Spark's listeners have processed every event that was posted before.
  *
- * <p>Spark hands events to its listeners one after the other, on one thread for each queue. A marker posted to the queue of the
- * OpenLineage listener therefore arrives behind all earlier events, and under load it does not wait for later ones. Waiting for an
- * empty queue would.
+ * <p>Spark passes events to its listeners in order, on one thread per queue. A marker in the queue of the OpenLineage listener
+ * therefore arrives after all earlier events, and it does not wait for later ones. Waiting for an empty queue would not end
+ * under load.
  */
 final class ListenerBarrier {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
@@ -34,7 +34,7 @@ final class ListenerBarrier {
     this.context = context;
   }
 
-  /** Wait at most this long; returns whether everything posted before the call has been processed. */
+  /** Wait at most this long; returns whether everything posted before the call was processed. */
   boolean await(long millis) {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     try {
@@ -46,9 +46,9 @@ final class ListenerBarrier {
   }
 
   /**
-   * Wait at most this long until nothing is left to process; for the end of a context, when nothing new is posted.
+   * Wait at most this long until the queue is empty. For use when the context stops and nothing new is posted.
    *
-   * <p>It does not delay the end: Spark itself waits for its listeners, without a limit.
+   * <p>This does not delay the end, because Spark waits for its listeners without a limit.
    */
   boolean awaitEmpty(long millis) {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
@@ -58,13 +58,13 @@ final class ListenerBarrier {
     } catch (InterruptedException stop) {
       Thread.currentThread().interrupt();
       return false;
-    } catch (Exception | LinkageError error) { // Scala declares no TimeoutException; another Spark may have another bus
+    } catch (Exception | LinkageError error) { // TimeoutException is undeclared in Scala; the bus may differ in other versions
       LOG.warn("Headwater plugin: Spark's listeners are behind: {}.", error.toString());
       return false;
     }
   }
 
-  /** Return about how many Spark events wait for listeners; -1 if this Spark does not show its queues. */
+  /** Return the approximate number of Spark events that wait for listeners; -1 if this Spark version hides its queues. */
   long waiting() {
     try {
       long most = 0;
@@ -81,7 +81,7 @@ final class ListenerBarrier {
     register();
     CountDownLatch seen = new CountDownLatch(1);
     while (true) {
-      // a full queue drops events without telling, so the marker is posted again; any of its copies proves the same
+      // a full queue silently drops events, so the marker is posted repeatedly; any copy is sufficient
       context.listenerBus().post(new Marker(seen));
       long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
       if (seen.await(Math.max(0, Math.min(left, REPOST_MILLIS)), TimeUnit.MILLISECONDS)) {
@@ -100,7 +100,7 @@ final class ListenerBarrier {
     }
   }
 
-  /** OpenLineage's circuit breaker `asyncTaskQueue` hands events from its listener to threads of its own. */
+  /** Wait for OpenLineage's circuit breaker `asyncTaskQueue`, which processes the listener's events on separate threads. */
   private boolean awaitTaskQueue(long deadline) throws InterruptedException {
     if (!"asyncTaskQueue".equalsIgnoreCase(context.getConf().get(ASYNC, ""))) {
       return true;
@@ -147,7 +147,7 @@ final class ListenerBarrier {
 
     @Override
     public boolean logEvent() {
-      return false; // not for Spark's event log
+      return false; // keep the marker out of Spark's event log
     }
   }
 

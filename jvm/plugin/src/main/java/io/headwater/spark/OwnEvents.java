@@ -10,16 +10,16 @@ import java.util.zip.GZIPInputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What the listener tells of a flush itself: events that write the plugin's table and nothing else.
+ * Recognizes events that the listener sends about a flush: events that only write the plugin's table.
  *
- * <p>Kept, they would have the next flush find something, and that one the next.
+ * <p>If they were stored, every flush would cause another one.
  */
 final class OwnEvents {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private OwnEvents() {}
 
-  /** Tell whether a body is such an event; location: of the table, null if it is not known yet. */
+  /** Return whether a body is such an event; location: the location of the table, or null if it is not known yet. */
   static boolean isOf(Body body, String location) {
     if (location == null) {
       return false;
@@ -27,10 +27,10 @@ final class OwnEvents {
     String path = bare(new Path(location).toUri().getPath());
     try (InputStream in = inflated(body)) {
       byte[] bytes = in.readNBytes(Endpoint.MAX_BODY_BYTES);
-      // most events do not have its name anywhere: looking for it costs less than reading JSON
+      // most events do not contain the path, and searching for it is cheaper than parsing the JSON
       return new String(bytes, StandardCharsets.UTF_8).contains(path) && onlyOutput(JSON.readTree(bytes).path("outputs"), path);
     } catch (IOException | RuntimeException noEvent) {
-      return false; // it is kept as it is: who reads the table judges it
+      return false; // not a valid event, so it is stored unchanged
     }
   }
 
@@ -43,7 +43,7 @@ final class OwnEvents {
     return outputs.size() > 0;
   }
 
-  /** Listeners up to 1.27 begin a name in a container with a slash, later ones do not. */
+  /** Return the name without outer slashes; only listeners up to 1.27 start names in a container with a slash. */
   private static String bare(String name) {
     String begun = name.startsWith("/") ? name.substring(1) : name;
     return begun.endsWith("/") ? begun.substring(0, begun.length() - 1) : begun;

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import org.apache.spark.SparkConf;
 
-/** The settings {@code spark.headwater.plugin.*}, checked. */
+/** The validated settings {@code spark.headwater.plugin.*}. */
 final class PluginSettings {
   static final String PREFIX = "spark.headwater.plugin.";
 
@@ -14,7 +14,7 @@ final class PluginSettings {
   final Path spillDir;
   final long spillBytes;
 
-  /** Take the settings or their defaults; throws IllegalArgumentException with the reason. */
+  /** Read the settings and their defaults; throws IllegalArgumentException with the reason. */
   PluginSettings(SparkConf conf) {
     table = conf.get(PREFIX + "table", "").trim();
     if (table.isEmpty()) {
@@ -27,7 +27,7 @@ final class PluginSettings {
     spillDir = Paths.get(conf.get(PREFIX + "spillDir", defaultSpillDir()));
   }
 
-  /** Tell whether the table is a place rather than a name of the catalog. */
+  /** Return whether the table is a path rather than a catalog name. */
   boolean isPath() {
     return table.contains("/");
   }
@@ -48,7 +48,7 @@ final class PluginSettings {
         return bytes;
       }
     } catch (NumberFormatException refused) {
-      // said below
+      // reported below
     }
     throw new IllegalArgumentException(
         PREFIX + name + " is " + given + ". Give a size such as 64m, or none for " + otherwise + ".");

@@ -11,17 +11,17 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import java.util.UUID;
 
-/** A folder that only this user can look into: bodies have names of tables and queries. */
+/** Creates folders that only this user can read, because bodies contain names of tables and SQL. */
 final class PrivateFolder {
   private PrivateFolder() {}
 
-  /** Return the folder of one table below the setting, made if need be; throws IOException if others can look into it. */
+  /** Return the folder of a table below the configured one; creates it, and throws IOException if others can read it. */
   static Path of(Path root, String table) throws IOException {
     make(root);
     return make(root.resolve(UUID.nameUUIDFromBytes(table.getBytes(StandardCharsets.UTF_8)).toString()));
   }
 
-  /** Return how files are made in it. */
+  /** Return the attributes for new files in the folder. */
   static FileAttribute<?>[] ofFiles(Path folder) {
     return permissions(folder, "rw-------");
   }

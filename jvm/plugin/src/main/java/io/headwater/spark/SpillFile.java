@@ -16,10 +16,10 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * A file of bodies on the driver's disk, whose name is the id of the batch it is.
+ * A file of bodies on the driver's disk, named after the ID of the batch.
  *
- * <p>It is locked as long as its session lives: what is not locked is of a session that was killed, or could not write at its
- * end, and whoever finds it takes it.
+ * <p>The session holds a lock on it. An unlocked file belongs to a session that was killed or could not write it, and any
+ * session may process it.
  */
 final class SpillFile implements Batch, AutoCloseable {
   static final String SUFFIX = ".ndjson";
@@ -34,12 +34,12 @@ final class SpillFile implements Batch, AutoCloseable {
     size = channel.size();
   }
 
-  /** Make a new file, locked before anybody can see it. */
+  /** Create a new file that is locked before other sessions can see it. */
   static SpillFile create(Path folder) throws IOException {
     return create(folder, UUID.randomUUID().toString());
   }
 
-  /** Make the file of a batch that has its id already. */
+  /** Create the file of a batch with an existing ID. */
   static SpillFile create(Path folder, String id) throws IOException {
     Path hidden = folder.resolve("." + id + ".new");
     FileChannel channel =
@@ -58,7 +58,7 @@ final class SpillFile implements Batch, AutoCloseable {
     }
   }
 
-  /** Return the file if no living session has it, locked for this one; else null. */
+  /** Lock and return the file, or return null if another session has locked it. */
   static SpillFile take(Path file) throws IOException {
     FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
     try {
@@ -67,13 +67,13 @@ final class SpillFile implements Batch, AutoCloseable {
         return new SpillFile(file, channel);
       }
     } catch (OverlappingFileLockException ours) {
-      // another thread of this process has it
+      // another thread of this process has locked it
     }
     channel.close();
     return null;
   }
 
-  /** Add a body; one that was half written when the disk was full is taken back. */
+  /** Append a body; removes a partially written body if the disk is full. */
   void append(Body body) throws IOException {
     byte[] line = body.line();
     ByteBuffer buffer = ByteBuffer.allocate(line.length + 1).put(line).put((byte) '\n').flip();
@@ -118,7 +118,7 @@ final class SpillFile implements Batch, AutoCloseable {
     close();
   }
 
-  /** Leave it to whoever finds it. */
+  /** Unlock the file, so that another session can process it. */
   @Override
   public void close() throws IOException {
     channel.close();

@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The driver's disk, for what memory has no room for: bounded, in files of about a batch each. */
+/** Stores bodies on the driver's disk when memory is full: up to a limit, in files of about one batch. */
 final class SpillFolder {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
 
@@ -27,7 +27,7 @@ final class SpillFolder {
     this.settings = settings;
   }
 
-  /** Add a body; false if there is no room for it or the disk does not take it. */
+  /** Add a body; returns false if the limit is reached or the disk write fails. */
   synchronized boolean offer(Body body) {
     try {
       if (size() + body.size() * 4 / 3 > settings.spillBytes) {
@@ -51,7 +51,7 @@ final class SpillFolder {
     }
   }
 
-  /** Return what lies on disk as batches; what comes next goes into a file of its own. */
+  /** Return the files on disk as batches; later bodies go to a new file. */
   synchronized List<Batch> seal() {
     if (current != null) {
       full.add(current);
@@ -60,14 +60,14 @@ final class SpillFolder {
     return new ArrayList<>(full);
   }
 
-  /** Forget a batch of {@link #seal}, which has landed. */
+  /** Delete a batch of {@link #seal} that was written. */
   synchronized void remove(Batch batch) throws IOException {
     if (full.remove(batch)) {
       batch.discard();
     }
   }
 
-  /** Leave a batch that could not be written to who finds it. */
+  /** Store a batch that could not be written for another session. */
   void keep(Batch batch) throws IOException {
     if (!(batch instanceof SpillFile)) {
       try (SpillFile file = SpillFile.create(folder(), batch.id())) {
@@ -78,7 +78,7 @@ final class SpillFolder {
     }
   }
 
-  /** Let go of the files that are left, so that the next session finds them. */
+  /** Unlock the remaining files, so that the next session finds them. */
   synchronized void close() {
     for (Batch each : seal()) {
       try {
@@ -90,7 +90,7 @@ final class SpillFolder {
     full.clear();
   }
 
-  /** Return the files of this table that sessions left here which are no more. */
+  /** Lock and return the files of this table that ended sessions have stored. */
   List<Batch> left() throws IOException {
     List<Batch> left = new ArrayList<>();
     for (Path each : files()) {
@@ -100,7 +100,7 @@ final class SpillFolder {
           left.add(file);
         }
       } catch (NoSuchFileException gone) {
-        // another session was quicker
+        // another session has processed the file
       }
     }
     return left;
@@ -124,7 +124,7 @@ final class SpillFolder {
   private List<Path> files() throws IOException {
     try (Stream<Path> found = Files.list(folder())) {
       return found
-          .filter(each -> !isOwn(each)) // Linux drops a lock of ours as soon as we open and close the file once more
+          .filter(each -> !isOwn(each)) // on Linux, opening and closing the file again would release its lock
           .filter(each -> !each.getFileName().toString().startsWith(".") && each.toString().endsWith(SpillFile.SUFFIX))
           .sorted()
           .collect(Collectors.toList());

@@ -36,7 +36,7 @@ class BufferTest {
     fill();
     for (Batch each : buffer.seal()) {
       buffer.remove(each);
-      buffer.remove(each); // twice is once
+      buffer.remove(each); // a second removal has no effect
     }
     assertEquals(0, buffer.waiting());
     assertEquals(0, buffer.bytes());

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Against a real Delta: what a name of the catalog and executors bring on top is in the tests of whole sessions. */
+/** Tests with a local Delta table. Catalog names and executors are covered by the tests of complete sessions. */
 @Timeout(300)
 class DeltaLineageTableTest {
   private static SparkContext context;

@@ -146,7 +146,7 @@ class DriverDeskTest {
   @Test
   void aFlushDoesNotWaitForWhatIsPostedAfterIt() throws Exception {
     DriverDesk desk = desk();
-    assertEquals(200, desk.flush(60_000).status); // its own listener is there now
+    assertEquals(200, desk.flush(60_000).status); // the listener is registered now
     SlowListener listener = new SlowListener(desk);
     context.addSparkListener(listener);
     try {
@@ -155,7 +155,7 @@ class DriverDeskTest {
       FutureTask<Answer> flush = new FutureTask<>(() -> desk.flush(120_000));
       Thread thread = new Thread(flush);
       thread.start();
-      while (thread.getState() != Thread.State.TIMED_WAITING) { // it has posted its marker
+      while (thread.getState() != Thread.State.TIMED_WAITING) { // it has posted its marker and waits
         Thread.onSpinWait();
       }
       context.listenerBus().post(new Work("after"));
@@ -169,7 +169,7 @@ class DriverDeskTest {
     }
   }
 
-  /** Sends a body for each event, when it may. */
+  /** Sends a body for each event when the test permits it. */
   private static final class SlowListener extends SparkListener {
     private final Semaphore begun = new Semaphore(0);
     private final Semaphore go = new Semaphore(0);

@@ -47,7 +47,7 @@ class DropCountTest {
     assertEquals(2, drops.total());
   }
 
-  /** A reader of lines of losses takes none whose namespace is no text. */
+  /** Readers reject a line of losses whose namespace is not a string. */
   @Test
   void aNamespaceThatIsNotSetIsLeftOut() {
     drops.count();

@@ -29,7 +29,7 @@ class EndpointTest {
   private static final int LIMIT = 100_000;
 
   static {
-    System.setProperty("sun.net.httpserver.maxReqTime", "1"); // before the first endpoint, which has 20
+    System.setProperty("sun.net.httpserver.maxReqTime", "1"); // must be set before the first endpoint sets 20
   }
 
   private final List<Body> taken = new CopyOnWriteArrayList<>();

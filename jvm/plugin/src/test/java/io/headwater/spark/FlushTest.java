@@ -102,7 +102,7 @@ class FlushTest {
     session();
     assertEquals(1, flush.write());
 
-    trouble.gate.release(1_000_000); // it lands after all, and is passed over
+    trouble.gate.release(1_000_000); // the write completes late, and the batch is skipped
     trouble.landed.acquire();
     flush.write();
     assertEquals(List.of("last"), table.texts());
@@ -142,7 +142,7 @@ class FlushTest {
     flush = new Flush(buffer, disk, table, configuration);
   }
 
-  /** A table that knows its transactions, as Delta does, and may lose answers. */
+  /** A table that skips known transactions, as Delta does, and can lose responses. */
   private static final class Memory implements LineageTable {
     private final Map<String, List<Body>> landed = new LinkedHashMap<>();
     private String location;

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The plugin as Spark itself loads it: sessions of one process, one after the other. */
+/** Tests the plugin as Spark loads it, in consecutive sessions of one process. */
 @Timeout(300)
 class HeadwaterDriverTest {
   @TempDir Path folder;
@@ -116,7 +116,7 @@ class HeadwaterDriverTest {
     assertEquals(202, post("/", "one"));
   }
 
-  /** Start a session; more: names behind the prefix, or whole, and values. */
+  /** Start a session; more: setting names, with or without the prefix, and values. */
   private void start(String... more) {
     List<String> settings = new ArrayList<>(List.of("spark.plugins", HeadwaterPlugin.class.getName()));
     settings.addAll(List.of(PluginSettings.PREFIX + "table", table()));

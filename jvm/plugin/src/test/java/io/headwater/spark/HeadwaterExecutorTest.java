@@ -30,7 +30,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** With Spark's own folder of files; that bodies of real executors come to a real driver is in the tests of whole sessions. */
+/** Tests with Spark's folder for files. Transfers from executors to a driver are covered by the tests of complete sessions. */
 @Timeout(300)
 class HeadwaterExecutorTest {
   private static SparkContext context;
@@ -87,7 +87,7 @@ class HeadwaterExecutorTest {
     executor.init(told.context(), Map.of());
     told.answer = false;
     assertEquals(503, post(Files.readString(file())));
-    told.answer = null; // of a driver whose plugin has no answer
+    told.answer = null; // the driver's plugin returns no answer
     assertEquals(503, post(Files.readString(file())));
     told.failure = new IllegalStateException("the driver is gone");
     assertEquals(503, post(Files.readString(file())));
@@ -149,7 +149,7 @@ class HeadwaterExecutorTest {
     return client.send(request, BodyHandlers.discarding()).statusCode();
   }
 
-  /** What Spark gives a plugin of an executor, which is another process there; what is not asked for is not there. */
+  /** The context that Spark gives to the plugin of an executor; methods that the plugin does not use are not implemented. */
   private static final class Told {
     private final SparkConf conf = LocalSpark.conf("nightly", "spark.app.id", "app-7");
     private String id = "3";

@@ -73,7 +73,7 @@ class LakeFolderTest {
     assertThrows(AccessControlException.class, () -> lake.put(Made.batch("one")));
   }
 
-  /** As HDFS answers where a name is taken, and any store's client that tries a rename again whose answer was lost. */
+  /** HDFS returns this if the name exists, and so does any client that repeats a rename after losing the response. */
   @Test
   void aBatchThatLiesThereAlreadyIsWellAndLeavesNothingBehind() throws Exception {
     Batch batch = Made.batch("one");

@@ -12,7 +12,7 @@ import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 
-/** What tests need of everything: bodies, settings, what was logged. */
+/** Shared test data: bodies, settings and captured log lines. */
 final class Made {
   static final Application NIGHTLY = new Application("local-1", "nightly");
 
@@ -24,7 +24,7 @@ final class Made {
         Instant.parse("2026-03-01T23:59:59.500Z"), text.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Return settings of the table {@code /lake/lineage}; more: names behind the prefix, and their values. */
+  /** Return settings for the table {@code /lake/lineage}; more: setting names without the prefix, and their values. */
   static PluginSettings settings(Path spillDir, String... more) {
     SparkConf conf = new SparkConf(false).set(PluginSettings.PREFIX + "table", "/lake/lineage");
     conf.set(PluginSettings.PREFIX + "spillDir", spillDir.resolve("spill").toString());
@@ -42,7 +42,7 @@ final class Made {
     return bodies.stream().map(each -> new String(each.bytes, StandardCharsets.UTF_8)).collect(Collectors.toList());
   }
 
-  /** Return the lines that were logged meanwhile. */
+  /** Return the lines that were logged while the work ran. */
   static List<String> logged(Runnable work) {
     PrintStream before = System.err;
     ByteArrayOutputStream said = new ByteArrayOutputStream();

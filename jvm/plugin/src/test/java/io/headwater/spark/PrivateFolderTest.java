@@ -49,7 +49,7 @@ class PrivateFolderTest {
     assertTrue(refused(root).contains(table.toString()));
   }
 
-  /** Somebody else may have made it, to where he reads. */
+  /** Another user may have created the link to a folder that this user can read. */
   @Test
   void aLinkIsNoFolder() throws Exception {
     Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));

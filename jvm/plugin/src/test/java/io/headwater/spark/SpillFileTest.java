@@ -42,7 +42,7 @@ class SpillFileTest {
     }
   }
 
-  /** The system takes the first part of a line and refuses the rest, here by the largest file that a process may write. */
+  /** The system writes only the first part of a line, here because of the process's limit on file sizes. */
   @Test
   void aLineOfWhichTheDiskTookHalfIsTakenBackAndTheNextIsWhole() throws Exception {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
@@ -60,7 +60,7 @@ class SpillFileTest {
     }
   }
 
-  /** Writes more than it may, and goes on. */
+  /** Writes more than the limit allows, and continues. */
   static final class Filling {
     public static void main(String[] folder) throws IOException {
       try (SpillFile file = SpillFile.create(Path.of(folder[0]), "7")) {

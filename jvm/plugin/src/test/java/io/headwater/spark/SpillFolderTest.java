@@ -104,7 +104,7 @@ class SpillFolderTest {
     assertEquals(List.of(), new SpillFolder(Made.settings(folder)).left());
   }
 
-  /** Another session, which waits to be killed. */
+  /** Another session, which waits until the test kills it. */
   static final class Spilling {
     public static void main(String[] folder) throws IOException {
       new SpillFolder(Made.settings(Path.of(folder[0]))).offer(Made.body("killed"));

@@ -2,21 +2,21 @@ package io.headwater.transport;
 
 import org.apache.hadoop.conf.Configuration;
 
-/** The Spark application around the transport. */
+/** The Spark application that runs the transport. */
 interface Application {
-  /** The session's Hadoop settings, which bring its credentials. */
+  /** The Hadoop settings of the session, which contain its credentials. */
   Configuration configuration();
 
-  /** Whether its context is up; the credentials of a platform may not be in reach before. */
+  /** Whether the Spark context is running; the platform's credentials may not be available before. */
   boolean isStarted();
 
-  /** Whether it is about to end: the events of now are its last. Never waits: the listener's thread asks. */
+  /** Whether the application is ending. Must not block, because the listener's thread calls it. */
   boolean isEnding();
 
   String id();
 
   String name();
 
-  /** The namespace of its jobs, which tells teams with applications of one name apart; null where none is set. */
+  /** The namespace of the application's jobs, which distinguishes applications with the same name; null if not set. */
   String namespace();
 }

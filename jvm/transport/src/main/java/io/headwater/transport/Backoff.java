@@ -1,6 +1,6 @@
 package io.headwater.transport;
 
-/** How long to stay away from a store that fails: 1 s, twice as long each time, at most a minute; 0 after a success. */
+/** The delay after a failed write: 1 s, doubled after each failure up to a minute; 0 after a success. */
 final class Backoff {
   private static final long FIRST_MILLIS = 1_000;
   private static final long LONGEST_MILLIS = 60_000;

@@ -7,26 +7,26 @@ import java.time.ZoneOffset;
 import java.util.List;
 import java.util.UUID;
 
-/** One file of newline-delimited JSON, as it will be written however often that is tried: its place and its lines. */
+/** A file of newline-delimited JSON. Its path and content stay the same when the write is repeated. */
 final class BatchFile {
   private final Instant made;
   private final UUID id = UUID.randomUUID();
   private final List<byte[]> events;
   private final byte[] losses;
 
-  /** Take the events, and the line that tells what was dropped, or null. */
+  /** losses: the line that reports dropped events, or null. */
   BatchFile(Instant made, List<byte[]> events, byte[] losses) {
     this.made = made;
     this.events = events;
     this.losses = losses;
   }
 
-  /** Return the folder of its day, in UTC. */
+  /** Return the folder of the file's day (UTC). */
   String folder() {
     return "dt=" + made.atOffset(ZoneOffset.UTC).toLocalDate();
   }
 
-  /** Return {@code <epoch ms>-<uuid>-<n>events.ndjson}; n does not count the line of losses. */
+  /** Return {@code <epoch ms>-<uuid>-<n>events.ndjson}; n does not include the line of losses. */
   String name() {
     return made.toEpochMilli() + "-" + id + "-" + events.size() + "events.ndjson";
   }

@@ -5,7 +5,7 @@ import java.time.Instant;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Brings what waits in the queue into files, batch after batch; a batch that fails is tried again as it is. */
+/** Writes the queued events to files, batch by batch, and repeats failed batches unchanged. */
 final class BatchWriter {
   private static final Logger LOG = LoggerFactory.getLogger(OneLakeTransport.class);
   private static final long UNTIL_SPARK_IS_UP_MILLIS = 500;
@@ -30,10 +30,10 @@ final class BatchWriter {
   }
 
   /**
-   * Write what is due, until it is written or the store fails.
+   * Write all due events, or stop at the first failure.
    *
-   * @param all also what is less than a batch
-   * @return milliseconds to stay away from the store; 0 if all that was due is written
+   * @param all whether an incomplete batch is due as well
+   * @return milliseconds to wait before the next attempt; 0 if all due events were written
    */
   long write(int batchSize, boolean all) {
     try {
@@ -46,7 +46,7 @@ final class BatchWriter {
       }
       backoff.succeeded();
       silentUntil = Instant.MIN;
-    } catch (Throwable error) { // also what a store's library throws at its first use, or want of memory: the thread must live
+    } catch (Throwable error) { // including OutOfMemoryError and linkage errors: the thread must survive
       failed(error);
     }
     return backoff.millis();
@@ -69,14 +69,14 @@ final class BatchWriter {
     pending = null;
   }
 
-  /** Return now, but each time later than before, so that names sort as events came. */
+  /** Return the current time, but always later than the previous result, so that file names sort in event order. */
   private Instant next() {
     Instant now = Instant.ofEpochMilli(clock.millis());
     last = now.isAfter(last) ? now : last.plusMillis(1);
     return last;
   }
 
-  /** Log at most one line an interval of the backoff: while the application ends, the store is tried four times a second. */
+  /** Log at most one line per backoff interval, because the store is tried four times a second while the application ends. */
   private void failed(Throwable error) {
     boolean first = backoff.millis() == 0;
     backoff.failed();

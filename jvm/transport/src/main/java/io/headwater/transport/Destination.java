@@ -4,7 +4,7 @@ import java.net.URI;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 
-/** The folder that files go to, by the settings: {@code Files/{folder}} of a lakehouse, or of another store. */
+/** Determines the target folder from the settings: {@code Files/{folder}} of a lakehouse, or a folder of another store. */
 final class Destination {
   private static final Pattern GUID = Pattern.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}");
   private static final Pattern IN_AN_ADDRESS = Pattern.compile("[A-Za-z0-9._~-]+");
@@ -12,7 +12,7 @@ final class Destination {
 
   private Destination() {}
 
-  /** Return the folder that holds {@code dt=yyyy-MM-dd}; throws IllegalArgumentException with the reason. */
+  /** Return the folder that contains {@code dt=yyyy-MM-dd}; throws IllegalArgumentException with the reason. */
   static Path of(OneLakeTransportConfig config) {
     boolean lakehouse = config.workspace != null || config.lakehouse != null;
     if (lakehouse && config.location != null) {

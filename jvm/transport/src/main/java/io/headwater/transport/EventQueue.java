@@ -9,9 +9,10 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Events that wait in memory, bounded by number and by bytes.
+ * Events that wait in memory, with limits for their number and their bytes.
  *
- * <p>Many threads put, one takes. What is being written stays in it until it is stored, so that its size is what a kill loses.
+ * <p>Many threads add events, and one removes them. Events stay in the queue until they are stored, so its size is the number
+ * of events that a kill would lose.
  */
 final class EventQueue {
   private static final long RETRY_WHEN_CLOSED_MILLIS = 250;
@@ -32,7 +33,7 @@ final class EventQueue {
     capacityBytes = limits.queueBytes;
   }
 
-  /** Add an event; false if there is no room for it, or nobody will take it any more. */
+  /** Add an event; returns false if the queue is full or closed. */
   boolean offer(byte[] event) {
     lock.lock();
     try {
@@ -50,7 +51,7 @@ final class EventQueue {
     }
   }
 
-  /** Return the oldest events, at most a batch of them; they stay. */
+  /** Return the oldest events, at most one batch, without removing them. */
   List<byte[]> head() {
     lock.lock();
     try {
@@ -64,7 +65,7 @@ final class EventQueue {
     }
   }
 
-  /** Let go of the oldest events. */
+  /** Remove the oldest events. */
   void remove(int count) {
     lock.lock();
     try {
@@ -85,7 +86,7 @@ final class EventQueue {
     }
   }
 
-  /** Ask for everything to be written now. */
+  /** Request that all events are written now. */
   void hurry() {
     lock.lock();
     try {
@@ -96,7 +97,7 @@ final class EventQueue {
     }
   }
 
-  /** Take no more events, and ask for the rest to be written now. */
+  /** Reject further events, and request that all remaining events are written now. */
   void close() {
     lock.lock();
     try {
@@ -117,9 +118,9 @@ final class EventQueue {
   }
 
   /**
-   * Wait until a batch is full, somebody is in a hurry, or the time is over.
+   * Wait until a batch is full, a write is requested, or the time is over.
    *
-   * @return whether what is less than a batch is due, too
+   * @return whether an incomplete batch is due as well
    */
   boolean awaitBatch(long millis) throws InterruptedException {
     lock.lockInterruptibly();
@@ -136,7 +137,7 @@ final class EventQueue {
     }
   }
 
-  /** Wait out the time before the next attempt at a store; when the queue is closed there is little of it. */
+  /** Wait before the next attempt; the wait is short if the queue is closed. */
   void awaitRetry(long millis) throws InterruptedException {
     lock.lockInterruptibly();
     try {

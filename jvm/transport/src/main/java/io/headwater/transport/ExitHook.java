@@ -5,10 +5,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.util.ShutdownHookManager;
 
 /**
- * Drains a transport that nobody closes when the process ends.
+ * Drains the transport if the process exits without closing it.
  *
- * <p>Between Spark's own hook, which ends the application and brings its last events (priority 40), and Hadoop's, which closes
- * the file systems (10).
+ * <p>It runs after Spark's hook, which ends the application and sends its last events (priority 40), and before Hadoop's hook,
+ * which closes the file systems (10).
  */
 final class ExitHook {
   private static final int PRIORITY = FileSystem.SHUTDOWN_HOOK_PRIORITY + 10;
@@ -20,7 +20,7 @@ final class ExitHook {
     try {
       ShutdownHookManager.get().addShutdownHook(drain, PRIORITY, 2 * limits.closeMillis, TimeUnit.MILLISECONDS);
     } catch (IllegalStateException ending) {
-      // the process ends already: Spark closes the transport, or nobody does
+      // the process is already exiting, so only Spark can close the transport
     }
   }
 
@@ -28,7 +28,7 @@ final class ExitHook {
     try {
       ShutdownHookManager.get().removeShutdownHook(drain);
     } catch (IllegalStateException ending) {
-      // the process ends: the hook finds nothing left to write
+      // the process is already exiting, and the hook will find nothing to write
     }
   }
 }

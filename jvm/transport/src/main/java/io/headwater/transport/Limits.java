@@ -1,6 +1,6 @@
 package io.headwater.transport;
 
-/** How much waits in memory, how much goes into a file, and how long either may take. */
+/** Limits for the queue, the files and the waiting times. */
 final class Limits {
   final int batchSize;
   final int queueCapacity;
@@ -8,7 +8,7 @@ final class Limits {
   final long flushMillis;
   final long closeMillis;
 
-  /** Take the settings or their defaults; throws IllegalArgumentException with the reason. */
+  /** Read the settings and their defaults; throws IllegalArgumentException with the reason. */
   Limits(OneLakeTransportConfig config) {
     batchSize = positive("batchSize", config.batchSize, 50);
     queueCapacity = positive("queueCapacity", config.queueCapacity, 5_000);

@@ -11,12 +11,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Events that were dropped since the last file: counted, said in the log once a minute, and told by the next file.
+ * Counts the events dropped since the last file, logs them at most once a minute, and reports them in the next file.
  *
- * <p>The file's last line tells it, which is no OpenLineage event: {@code {"headwater": {"transport": "onelake", "application":
- * …, "applicationName": …, "namespace": …, "dropped": 12, "queueFull": 11, "unserialisable": 1, "since": …, "until": …}}}.
- * {@code namespace} is that of the application's jobs, left out where none is set; {@code dropped} is the sum of the two
- * reasons; {@code since} and {@code until} are the first and the last drop, UTC.
+ * <p>The report is the last line of the file and not an OpenLineage event: {@code {"headwater": {"transport": "onelake",
+ * "application": …, "applicationName": …, "namespace": …, "dropped": 12, "queueFull": 11, "unserialisable": 1, "since": …,
+ * "until": …}}}. {@code namespace} is the namespace of the application's jobs and is omitted if it is not set; {@code dropped}
+ * is the sum of the two reasons; {@code since} and {@code until} are the times (UTC) of the first and the last drop.
  */
 final class Losses {
   private static final Logger LOG = LoggerFactory.getLogger(OneLakeTransport.class);
@@ -34,19 +34,19 @@ final class Losses {
     this.clock = clock;
   }
 
-  /** Count an event that there was no room for. */
+  /** Count an event that did not fit into the queue. */
   synchronized void countQueueFull() {
     queueFull++;
     count("The queue is full or closed: lineage comes faster than the store takes it, or the store fails.");
   }
 
-  /** Count an event that could not be written as JSON. */
+  /** Count an event that could not be serialized as JSON. */
   synchronized void countUnserialisable(Object event, Throwable reason) {
     unserialisable++;
     count(event.getClass().getSimpleName() + " cannot be written as JSON: " + reason);
   }
 
-  /** Return the line that tells the losses, and begin anew; null if there are none. */
+  /** Return the line that reports the losses, and reset the counts; null if there are none. */
   synchronized byte[] take(Application application) {
     if (!any()) {
       return null;
@@ -73,7 +73,7 @@ final class Losses {
     return queueFull + unserialisable > 0;
   }
 
-  /** Return how many were dropped in all, told or not. */
+  /** Return the total number of dropped events, reported or not. */
   synchronized long total() {
     return total;
   }

@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Stores events as files of a lakehouse or another store, where no receiver can be reached.
+ * Stores events as files in a lakehouse or another store, for applications that cannot reach a receiver.
  *
- * <p>The listener's thread only puts an event's JSON into a queue: it never waits and never sees an error. A kill loses what is
+ * <p>The listener's thread only adds an event's JSON to a queue. It never waits and never gets an error. A kill loses the events
  * in the queue.
  */
 public final class OneLakeTransport extends Transport {
@@ -23,7 +23,7 @@ public final class OneLakeTransport extends Transport {
   private final WriterThread thread;
   private final ExitHook exit;
 
-  /** Check the settings and start to write; throws IllegalArgumentException with the reason. */
+  /** Validate the settings and start the writer; throws IllegalArgumentException with the reason. */
   public OneLakeTransport(OneLakeTransportConfig config) {
     this(config, new SparkApplication(), Clock.systemUTC());
   }
@@ -54,7 +54,7 @@ public final class OneLakeTransport extends Transport {
     put(event);
   }
 
-  /** Write what waits, at most as long as the settings say; what is left then is lost, and said. */
+  /** Write the queued events, at most for the configured time. Remaining events are lost and logged. */
   @Override
   public void close() {
     exit.remove();
@@ -67,9 +67,9 @@ public final class OneLakeTransport extends Transport {
         losses.countQueueFull();
       }
       if (application.isEnding()) {
-        queue.hurry(); // listeners up to 1.27 close nothing at the application's end
+        queue.hurry(); // listeners up to 1.27 do not close the transport
       }
-    } catch (Throwable error) { // an Error, too: on Spark's listener thread it would stop the whole application
+    } catch (Throwable error) { // an Error on Spark's listener thread would stop the application
       losses.countUnserialisable(event, error);
     }
   }

@@ -7,7 +7,7 @@ import io.openlineage.client.transports.TransportConfig;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What the listener finds by {@code META-INF/services} for {@code spark.openlineage.transport.type=onelake}. */
+/** The class that the listener finds through {@code META-INF/services} for {@code spark.openlineage.transport.type=onelake}. */
 public final class OneLakeTransportBuilder implements TransportBuilder {
   static final String TYPE = "onelake";
   private static final Logger LOG = LoggerFactory.getLogger(OneLakeTransport.class);
@@ -23,9 +23,9 @@ public final class OneLakeTransportBuilder implements TransportBuilder {
   }
 
   /**
-   * Return the transport, or one that does nothing if the settings are wrong, whose reason is said once.
+   * Return the transport. If the settings are invalid, log the reason once and return a transport that does nothing.
    *
-   * <p>If it threw, the listener would try anew at each of Spark's events, and log thirty lines each time.
+   * <p>After an exception, the listener would repeat the call and log thirty lines for each Spark event.
    */
   @Override
   public Transport build(TransportConfig config) {

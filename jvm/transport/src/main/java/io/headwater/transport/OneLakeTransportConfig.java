@@ -4,10 +4,10 @@ import io.openlineage.client.MergeConfig;
 import io.openlineage.client.transports.TransportConfig;
 
 /**
- * The settings {@code spark.openlineage.transport.*} as they were given; what was not given is null.
+ * The settings {@code spark.openlineage.transport.*}; a missing setting is null.
  *
- * <p>Public fields, because the listener's JSON library fills it, which each listener ships under a name of its own. What the
- * settings mean, and what is refused, is in {@link Destination} and {@link Limits}.
+ * <p>The fields are public because the listener's JSON library, whose package name differs between listeners, sets them.
+ * {@link Destination} and {@link Limits} define the meaning and the validation of the settings.
  */
 public final class OneLakeTransportConfig implements TransportConfig, MergeConfig<OneLakeTransportConfig> {
   public String workspace;
@@ -20,7 +20,7 @@ public final class OneLakeTransportConfig implements TransportConfig, MergeConfi
   public Integer queueBytes;
   public Integer closeTimeoutSeconds;
 
-  /** Return these settings, replaced where the other ones were given: a file's by the session's. */
+  /** Return these settings with the values that {@code other} overrides: the session's settings override those of a file. */
   @Override
   public OneLakeTransportConfig mergeWithNonNull(OneLakeTransportConfig other) {
     OneLakeTransportConfig merged = new OneLakeTransportConfig();

@@ -8,9 +8,9 @@ import org.apache.spark.SparkEnv;
 import scala.Option;
 
 /**
- * The Spark application of this process; what was seen last is what it is after its context is gone.
+ * The Spark application of this process. After its context stops, this class returns the last known values.
  *
- * <p>Looking waits while somebody makes a context, so only the writer's thread looks, at each of its turns.
+ * <p>A lookup blocks while a context is being created, so only the writer's thread does it, before each write.
  */
 final class SparkApplication implements Application {
   private Configuration configuration;

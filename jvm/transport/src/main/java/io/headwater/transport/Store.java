@@ -6,9 +6,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A folder of any store that the session's Hadoop reaches, with the session's own credentials.
+ * A folder in any store that Hadoop can access with the session's credentials.
  *
- * <p>The file system is asked for each time: Hadoop keeps it, and gives a new one when somebody has closed it.
+ * <p>Every call gets the file system from Hadoop, which caches it and reopens it if other code has closed it.
  */
 final class Store {
   private final Path folder;
@@ -19,7 +19,7 @@ final class Store {
     this.application = application;
   }
 
-  /** Make the folder: fails where a write would fail, too. */
+  /** Create the folder. This fails if writes would fail. */
   void prepare() throws IOException {
     if (!open().mkdirs(folder)) {
       throw new IOException("the folder cannot be made");
@@ -27,10 +27,10 @@ final class Store {
   }
 
   /**
-   * Write a file, which readers see whole or not at all; doing it again is safe.
+   * Write a file atomically. Repeating the call is safe.
    *
-   * <p>Its temporary name begins with a dot, which Spark and {@code headwater ingest} pass over. A rename may have come through
-   * although its answer did not: then the file is there already.
+   * <p>The temporary name starts with a dot, so that Spark and {@code headwater ingest} ignore it. A rename may succeed although
+   * its response is lost; in that case, the file already exists.
    */
   void put(BatchFile file) throws IOException {
     FileSystem files = open();

@@ -1,6 +1,6 @@
 package io.headwater.transport;
 
-/** The one daemon thread of a transport: a batch as soon as it is full, all that waits now and then, the rest at the end. */
+/** The daemon thread of a transport. It writes full batches at once, incomplete ones at intervals, and the rest at the end. */
 final class WriterThread extends Thread {
   private final EventQueue queue;
   private final BatchWriter writer;
@@ -35,7 +35,7 @@ final class WriterThread extends Thread {
     }
   }
 
-  /** Take no more events, and wait until all are written, at most as long as may be; then it ends with the next attempt. */
+  /** Reject further events and wait, up to the limit, until all are written; then the thread ends after its current attempt. */
   void drain() throws InterruptedException {
     queue.close();
     join(limits.closeMillis);

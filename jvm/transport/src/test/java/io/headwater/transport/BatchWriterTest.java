@@ -85,8 +85,8 @@ class BatchWriterTest {
   void answersThatAreLostMakeNoEventTwice() {
     world.trouble.losesAnswers = true;
     put(0, 6);
-    assertEquals(1_000, writer.write(BATCH, true)); // the first file is there, and it does not know
-    assertEquals(2_000, writer.write(BATCH, true)); // it knows; so with the second
+    assertEquals(1_000, writer.write(BATCH, true)); // the first file exists, but the response was lost
+    assertEquals(2_000, writer.write(BATCH, true)); // it detects the first file; the same happens with the second
     assertEquals(0, writer.write(BATCH, true));
     assertEquals(numbers(0, 6), world.lines());
     assertEquals(2, world.trouble.landed.availablePermits());
@@ -153,12 +153,12 @@ class BatchWriterTest {
     List<String> said =
         World.logged(
             () -> {
-              for (int attempt = 0; attempt < 40; attempt++) { // 10 s, as often as the thread tries while it closes
+              for (int attempt = 0; attempt < 40; attempt++) { // the attempts of a closing thread within 10 s
                 writer.write(BATCH, true);
                 world.now = world.now.plusMillis(250);
               }
             });
-    assertEquals(2, said.size(), said::toString); // now, and after the first interval; the second is longer than it lasts
+    assertEquals(2, said.size(), said::toString); // at once and after the first interval; the second exceeds 10 s
     said.forEach(each -> assertTrue(each.contains("1 events wait") && each.contains("until the time to close"), each));
   }
 
@@ -196,7 +196,7 @@ class BatchWriterTest {
     return IntStream.range(from, from + count).mapToObj(each -> "{\"n\":" + each + "}").collect(Collectors.toList());
   }
 
-  /** Return how many events each file's name tells. */
+  /** Return the number of events in each file name. */
   private List<Integer> sizes() {
     return world.files().stream()
         .map(each -> Integer.valueOf(each.getFileName().toString().replaceAll(".*-(\\d+)events\\.ndjson", "$1")))

@@ -20,7 +20,7 @@ class OneLakeTransportBuilderTest {
     assertEquals(OneLakeTransportConfig.class, TransportResolver.resolveTransportConfigByType("onelake"));
     OneLakeTransportConfig config = new OneLakeTransportConfig();
     config.location = folder.toUri().toString();
-    config.closeTimeoutSeconds = 1; // there is no Spark here
+    config.closeTimeoutSeconds = 1; // Spark does not run in this test
     try (Transport transport = new TransportFactory(config).build()) {
       assertInstanceOf(OneLakeTransport.class, transport);
     }

@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
 class OneLakeTransportConfigTest {
-  /** As the listener does: Spark's settings become a tree of texts. */
+  /** Parses the settings as the listener does: as a tree of strings. */
   private static OneLakeTransportConfig read(String transport) {
     byte[] tree = ("{\"transport\": {\"type\": \"onelake\", " + transport + "}}").getBytes(StandardCharsets.UTF_8);
     TransportConfig read =

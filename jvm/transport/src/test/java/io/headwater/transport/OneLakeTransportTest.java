@@ -66,7 +66,7 @@ class OneLakeTransportTest {
     assertEquals(4_000, landed.size());
   }
 
-  /** Emits on this thread, while the store stands still: that it goes on is the proof. */
+  /** Emits on this thread while the store hangs; the test passes only if it does not block. */
   @Test
   void aStoreThatStandsStillHoldsNobodyUpAndTheCountOfTheDroppedArrives() throws Exception {
     world.config.batchSize = 10;
@@ -74,13 +74,13 @@ class OneLakeTransportTest {
     world.trouble.gate.drainPermits();
     OneLakeTransport transport = world.transport();
     IntStream.range(0, 10).forEach(each -> transport.emit(World.event(each)));
-    world.trouble.begun.acquire(1); // it has begun to write, and stands
+    world.trouble.begun.acquire(1); // the write has started and hangs
     IntStream.range(10, 1_000).forEach(each -> transport.emit(World.event(each)));
     assertEquals(List.of(), world.files());
 
     world.trouble.gate.release(1_000);
     world.trouble.landed.acquire(10);
-    IntStream.range(1_000, 1_005).forEach(each -> transport.emit(World.event(each))); // it has recovered
+    IntStream.range(1_000, 1_005).forEach(each -> transport.emit(World.event(each))); // the store has recovered
     transport.close();
     List<String> told = world.lines().stream().filter(each -> each.startsWith("{\"headwater\"")).collect(Collectors.toList());
     assertEquals(105, world.lines().size() - told.size());
@@ -94,7 +94,7 @@ class OneLakeTransportTest {
     List<String> said = World.logged(() -> transport.emit(World.unserialisable(new IllegalStateException("a plan that is gone"))));
     transport.emit(World.event(1));
     transport.close();
-    said.removeIf(each -> !each.startsWith("[main]")); // the writer's thread says meanwhile where lineage goes to
+    said.removeIf(each -> !each.startsWith("[main]")); // ignore lines of the writer's thread
     assertTrue(said.get(said.size() - 1).contains("a plan that is gone"), said::toString);
     assertEquals(OpenLineageClientUtils.toJson(World.event(1)), world.lines().get(0));
     assertTrue(world.lines().get(1).contains("\"dropped\":1,\"queueFull\":0,\"unserialisable\":1"), world.lines().get(1));

@@ -24,7 +24,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 
-/** A store on this disk with its troubles, a Spark application around it, a clock that is set, and what landed. */
+/** A local store with faults, a Spark application, an adjustable clock, and the files that were written. */
 final class World extends Clock implements Application {
   static final OpenLineage EVENTS = new OpenLineage(URI.create("https://example.org/producer"));
 
@@ -42,7 +42,7 @@ final class World extends Clock implements Application {
     String name = UUID.randomUUID().toString();
     TroubledFileSystem.trouble(name, trouble);
     configuration.set("fs.troubled.impl", TroubledFileSystem.class.getName());
-    config.closeTimeoutSeconds = 100; // a busy machine
+    config.closeTimeoutSeconds = 100; // long enough for a busy machine
     config.location = TroubledFileSystem.SCHEME + "://" + name + root.toUri().getPath();
   }
 
@@ -54,12 +54,12 @@ final class World extends Clock implements Application {
     return new OneLakeTransport(config, this, this);
   }
 
-  /** Return the files under their names, in the names' order. */
+  /** Return the complete files, sorted by name. */
   List<Path> files() {
     return all().stream().filter(each -> !each.getFileName().toString().startsWith(".")).collect(Collectors.toList());
   }
 
-  /** Return every file, also those half written. */
+  /** Return all files, including incomplete ones. */
   List<Path> all() {
     try (Stream<Path> found = Files.walk(root)) {
       return found.filter(Files::isRegularFile).sorted().collect(Collectors.toList());
@@ -68,7 +68,7 @@ final class World extends Clock implements Application {
     }
   }
 
-  /** Return the lines that landed, file after file. */
+  /** Return the written lines, file by file. */
   List<String> lines() {
     List<String> lines = new ArrayList<>();
     for (Path file : files()) {
@@ -91,7 +91,7 @@ final class World extends Clock implements Application {
         .build();
   }
 
-  /** Return an event with a facet that cannot be written as JSON. */
+  /** Return an event with a facet that cannot be serialized as JSON. */
   static OpenLineage.RunEvent unserialisable(RuntimeException reason) {
     OpenLineage.RunFacet facet =
         new OpenLineage.DefaultRunFacet(URI.create("https://example.org/producer")) {
@@ -106,7 +106,7 @@ final class World extends Clock implements Application {
         .build();
   }
 
-  /** Return the lines that were logged meanwhile. */
+  /** Return the lines that were logged while the work ran. */
   static List<String> logged(Runnable work) {
     PrintStream before = System.err;
     ByteArrayOutputStream said = new ByteArrayOutputStream();

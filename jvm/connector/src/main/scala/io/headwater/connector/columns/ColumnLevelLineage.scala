@@ -9,17 +9,17 @@ import io.openlineage.spark.shade.client.OpenLineage
 import io.openlineage.spark.shade.client.OpenLineage.{ColumnLineageDatasetFacet, InputField}
 import io.openlineage.spark.shade.extension.v1.OlExprId
 
-/** What is known of nodes and expressions that are not ours. */
+/** Resolves nodes and expressions of Spark. */
 trait Delegates {
   def fields(node: Object): util.List[InputDatasetFieldWithIdentifier]
   def inputs(expression: Object): util.List[OlExprId]
   def transformation(expression: Object): Transformation
 }
 
-/** What happens to a value on its way, in OpenLineage's words for what is direct: from the weakest to the strongest. */
+/** How an expression changes a value: an OpenLineage subtype of a direct transformation, and whether it masks the value. */
 final case class Transformation(subtype: String, masking: Boolean) {
 
-  /** What both do, one after the other. */
+  /** Combine two consecutive transformations: the stronger subtype, masking if one of them masks. */
   def andThen(next: Transformation): Transformation = {
     val strongest = Seq(this, next).maxBy(each => Transformation.Strength.indexOf(each.subtype))
     Transformation(strongest.subtype, masking || next.masking)
@@ -31,11 +31,11 @@ object Transformation {
   val Identity: Transformation = Transformation("IDENTITY", masking = false)
 }
 
-/** The facet `columnLineage` of a node that tells of its columns. */
+/** Creates the facet `columnLineage` of a node that reports its columns. */
 object ColumnLevelLineage {
   private type Origins = Map[InputDatasetFieldWithIdentifier, Set[Transformation]]
 
-  /** Follow each column that is written to the columns that are read. Empty where none is known: then the facet is not sent. */
+  /** Trace each written column to the read columns. Empty if no source is known; then the facet is not sent. */
   def facet(node: ColumnLevelLineageNode, delegates: Delegates, openLineage: OpenLineage): Optional[ColumnLineageDatasetFacet] = {
     val read = node.columnLevelLineageInputs.asScala.flatMap {
       case field: InputDatasetFieldWithIdentifier => Seq(field)

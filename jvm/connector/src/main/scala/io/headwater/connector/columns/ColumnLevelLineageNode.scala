@@ -5,10 +5,10 @@ import java.util
 import io.openlineage.spark.shade.client.utils.DatasetIdentifier
 import io.openlineage.spark.shade.extension.v1.OlExprId
 
-/** A node of a plan that tells which of its columns come from which.
+/** A plan node that reports its column-level lineage.
   *
-  * OpenLineage's documentation has a trait of this name and shape; of its parts spark-extension-interfaces 1.37.0 holds `OlExprId`
-  * alone, and listeners 1.27.0 and 1.53.0 ask for none. These take their place: `ColumnLevelLineage` makes the facet of them.
+  * OpenLineage's documentation describes a trait with this name and shape, but spark-extension-interfaces 1.37.0 contains only
+  * `OlExprId`, and listeners 1.27.0 and 1.53.0 do not use it. This file replaces it, and `ColumnLevelLineage` creates the facet.
   */
 trait ColumnLevelLineageNode {
   def columnLevelLineageInputs: util.List[DatasetFieldLineage]
@@ -16,25 +16,25 @@ trait ColumnLevelLineageNode {
   def columnLevelLineageDependencies: util.List[ExpressionDependency]
 }
 
-/** A column at one of the ends. */
+/** An input or output column of a node. */
 sealed trait DatasetFieldLineage
 
-/** A column that is read, and the expression that carries it. */
+/** A column that the node reads, with the ID of the expression that contains it. */
 final case class InputDatasetFieldWithIdentifier(dataset: DatasetIdentifier, field: String, exprId: OlExprId) extends DatasetFieldLineage
 
-/** All columns of a node that is not ours; `Delegates` says which they are. */
+/** All columns of a Spark node; `Delegates` resolves them. */
 final case class InputDatasetFieldFromDelegate(delegate: Object) extends DatasetFieldLineage
 
-/** A column that is written, and the expression that it is made by. */
+/** A column that the node writes, with the ID of the expression that computes it. */
 final case class OutputDatasetField(field: String, exprId: OlExprId) extends DatasetFieldLineage
 
-/** That one expression is made of others. */
+/** Describes which expressions an expression depends on. */
 sealed trait ExpressionDependency {
   def outputExprId: OlExprId
 }
 
-/** The others are named. */
+/** A dependency on expressions with known IDs. */
 final case class ExpressionDependencyWithIdentifier(outputExprId: OlExprId, inputExprIds: util.List[OlExprId]) extends ExpressionDependency
 
-/** The others are found in an expression of Spark's; `Delegates` says which, and what it does to them. */
+/** A dependency on a Spark expression; `Delegates` resolves its inputs and its transformation. */
 final case class ExpressionDependencyWithDelegate(outputExprId: OlExprId, expression: Object) extends ExpressionDependency

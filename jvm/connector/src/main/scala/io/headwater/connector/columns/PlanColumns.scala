@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Union}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 
-/** The columns of what a plan of Spark's gives, and which of the journals below they come from. */
+/** The output columns of a Spark plan and the journal columns that they depend on. */
 final case class PlanColumns(plan: LogicalPlan) extends ColumnLevelLineageNode {
   import PlanColumns.id
 
@@ -35,7 +35,7 @@ final case class PlanColumns(plan: LogicalPlan) extends ColumnLevelLineageNode {
   }
 }
 
-/** What Spark's nodes and expressions say by themselves. */
+/** Resolves Spark's nodes and expressions. */
 object PlanColumns extends Delegates {
 
   override def fields(node: Object): util.List[InputDatasetFieldWithIdentifier] = (node match {

@@ -30,7 +30,7 @@ from bench.figures import QUICK_ROUNDS, ROUNDS, show
 
 
 def main() -> None:
-    """Run the benchmarks one after another, because parallel runs distort the figures. Print each table at once."""
+    """Run the benchmarks one after another, because parallel runs distort the figures. Print each table at its end."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="fewer rounds and fewer events")
     quick = arguments.parse_args().quick

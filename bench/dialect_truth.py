@@ -50,8 +50,10 @@ def true_statements() -> Iterator[TrueStatement]:
     """Yield the statements of all dialects."""
     for path in sorted(TRUTH.glob("*.sql")):
         head, *rest = path.read_text().split("\n-- = ")
-        said = dict(re.findall(r"^-- (namespace|prefix) (.*)$", head, re.MULTILINE))
-        tables = _Tables(said["namespace"], said["prefix"], _tables(re.findall(r"^-- table (.*)$", head, re.MULTILINE)))
+        header = dict(re.findall(r"^-- (namespace|prefix) (.*)$", head, re.MULTILINE))
+        tables = _Tables(
+            header["namespace"], header["prefix"], _tables(re.findall(r"^-- table (.*)$", head, re.MULTILINE))
+        )
         for text in rest:
             yield _statement(path.stem, text, tables)
 
@@ -84,18 +86,18 @@ def _dataset(tables: _Tables, name: str) -> dict[str, Any]:
     return {"namespace": tables.namespace, "name": tables.dataset(name), "facets": {"schema": schema}}
 
 
-def _tables(said: Sequence[str]) -> dict[str, list[str]]:
-    found = [table for text in said for table in _TABLE.finditer(text)]
+def _tables(texts: Sequence[str]) -> dict[str, list[str]]:
+    found = [table for text in texts for table in _TABLE.finditer(text)]
     return {
         table["quoted"] or table["plain"]: [column.strip(' "`[]') for column in table["columns"].split(",")]
         for table in found
     }
 
 
-def _edges(said: Sequence[str], tables: _Tables, writes: Sequence[str]) -> Iterator[Edge]:
+def _edges(lines: Sequence[str], tables: _Tables, writes: Sequence[str]) -> Iterator[Edge]:
     columns = {f"{table}.{column}": (table, column) for table in tables.columns for column in tables.columns[table]}
     one = "|".join(re.escape(column) for column in sorted(columns, key=len, reverse=True))
-    for line in said:
+    for line in lines:
         target, _, sources = line.partition(": ")
         output, column = columns.get(target, (writes[0], target))
         wanted = "*" if column == "*" else f"{tables.known(output)}.{column.casefold()}"

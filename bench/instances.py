@@ -66,11 +66,11 @@ class Follower:
         """Return the longest stop (s) of a partition with waiting events, among stops that began in a given period."""
         found = 0.0
         for name in self._fleet.partitions:
-            kept = [one.enqueued_ms / 1000 for one in self._fleet.hub.stored(int(name))]
+            enqueued_s = [one.enqueued_ms / 1000 for one in self._fleet.hub.stored(int(name))]
             before = (since, 0)
             for there in self.seen[name]:
-                if there[0] > since and before[1] < len(kept):
-                    began = max(before[0], kept[before[1]], since)
+                if there[0] > since and before[1] < len(enqueued_s):
+                    began = max(before[0], enqueued_s[before[1]], since)
                     found = max(found, there[0] - began if began < until else 0.0)
                 before = there
         return found

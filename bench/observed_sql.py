@@ -2,7 +2,7 @@
 
 `python -m bench.observed_sql` runs each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and of
 `bench/medallion.sql` on empty tables, and inserts its result into a new table. It writes the listener's events to
-`.cache/observed-sql/`, because the license of the TPC queries does not allow their distribution. A query that Spark
+`.cache/observed-sql/`, because the TPC queries must not be part of the repository. A query that Spark
 rejects is skipped and reported.
 
 A hash of the statement's *name* (`tpcds_14`) sets half of the statements aside. The split was fixed before recording.

@@ -17,9 +17,9 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         large = write_events(Path(name) / "15.ndjson", 1000, 15)
         small = write_events(Path(name) / "2.ndjson", 1000, 2)
-        with headwater(tick="3600s") as alone, floor_receiver() as floor:
-            figures = _against_floor(alone, floor, large, rounds, "15 KB") + _against_floor(
-                alone, floor, small, rounds, "2 KB"
+        with headwater(tick="3600s") as idle, floor_receiver() as floor:
+            figures = _against_floor(idle, floor, large, rounds, "15 KB") + _against_floor(
+                idle, floor, small, rounds, "2 KB"
             )
         with headwater(tick="1s") as busy:
             load(busy, large, count=OPEN_RATE, rate=OPEN_RATE)  # let the parser create its tables before measuring

@@ -33,13 +33,13 @@ def measured(is_in_turn: bool) -> tuple[float, float]:
         world.store(*bodies(events(EVENTS)))
         named = {"a": _options(hung), "b": _options(one), "c": _options(two)}
         had: list[float] = []
-        begun = time.monotonic()
-        watch = threading.Thread(target=lambda: had.append(_had_all(begun, one, two)))
+        started = time.monotonic()
+        watch = threading.Thread(target=lambda: had.append(_had_all(started, one, two)))
         watch.start()
         for sinks in [{name: options} for name, options in named.items()] if is_in_turn else [named]:
             (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": sinks}))
             SinkRun(world.settings).run()
-        ended = time.monotonic() - begun
+        ended = time.monotonic() - started
         over.set()
         watch.join()
     return had[0], ended
@@ -49,10 +49,10 @@ def _options(server: SinkServer) -> dict[str, Any]:
     return {"type": "openlineage", "url": server.url, "timeout": TIMEOUT}
 
 
-def _had_all(begun: float, *servers: SinkServer) -> float:
+def _had_all(started: float, *servers: SinkServer) -> float:
     for server in servers:
         server.wait(lambda server=server: len(server.taken) == EVENTS)  # type: ignore[misc]
-    return time.monotonic() - begun
+    return time.monotonic() - started
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def search(tries: int, seed: int) -> list[tuple[str, float, Heavy]]:
                 for name, cpu in spent.items():
                     worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_BEST]
             stations.close()
-    found = _at_full_size(event for kept in worst.values() for _, event in kept)
+    found = _at_full_size(event for ranked in worst.values() for _, event in ranked)
     return [(name, *max(((spent[name], event) for event, spent in found), key=itemgetter(0))) for name in STATIONS]
 
 

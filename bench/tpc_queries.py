@@ -1,7 +1,7 @@
 """Load the queries and schemas of TPC-H and TPC-DS.
 
-The license of the queries does not allow their distribution. They are part of DuckDB's extensions, which are installed
-as packages (`duckdb-extension-tpch`, `duckdb-extension-tpcds`), so loading them does not download anything.
+The queries belong to TPC, so the repository does not contain them. They are part of DuckDB's extensions, which are
+installed as packages (`duckdb-extension-tpch`, `duckdb-extension-tpcds`). Loading them downloads nothing.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Triggers of API and dashboard: a route for the ASGI application of `headwater up`, and a timer for index snapshots.
 
-Each instance has an index on its own disk, which a thread builds from bronze. A change through the API is appended to
+Each instance has an index on its local disk, which a thread builds from bronze. A change through the API is appended to
 the log as an event, as if the receiver had received it.
 """
 

@@ -92,7 +92,7 @@ class FileIngest:
                     loop.run(opened.aclose())
             self._copy.upload()
         except Retry as error:
-            log.warning("Files wait, nothing is lost: %s", error)
+            log.warning("The files wait for the next run, no event is lost: %s", error)
             return
         counts = done.files, done.events, done.rejected, done.refused, done.waiting, done.deleted
         (log.info if done.is_complete else log.warning)(REPORT, *counts, " ".join(done.reasons))
@@ -126,7 +126,7 @@ class FileIngest:
             except _TimeUp:
                 pass
             except HeadwaterError as error:
-                log.warning("Some of the files wait, nothing is lost: %s", error)
+                log.warning("Some files wait for the next run, no event is lost: %s", error)
             return taker.done
 
     def _deletion_limits(self) -> DeletionLimits | None:

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 FLUSH_REFUSALS_S = 0.5
 
 _FAULT = Refusal(
-    503, "fault", "The receiver could not answer; nothing was acknowledged.", "Send the event again in a moment."
+    503, "fault", "The receiver failed and did not acknowledge the request.", "Send the event again in a moment."
 )
 
 
@@ -42,7 +42,7 @@ def process_intake(settings: Settings) -> "Intake":
 
 
 class Intake:
-    """The receiver of a worker process, of which there is only one."""
+    """The only receiver of a worker process."""
 
     def __init__(self, settings: Settings):
         """Prepare the receiver without connecting. Raises WrongSetting, with which the host does not start the app."""
@@ -115,7 +115,7 @@ class Intake:
         try:
             answer = await take(self._open_receiver, _to_request(req))
         except Exception:
-            log.exception("A request could not be answered, so nothing was acknowledged. Report this.")
+            log.exception("The receiver failed and did not acknowledge a request. Report this.")
             answer = _FAULT.answer()
         if answer.status != 204 and answer.body != b"{}":
             self._schedule_flush()

@@ -132,7 +132,8 @@ test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
 screenshots: setup-test  ## the pictures of the documentation, from the recorded pipeline
-	cd web && npm run --silent tools bench/screenshots.ts
+	cd web && npm run --silent tools bench/screenshots.ts bench/tour.ts
+	@$(BIN)/python -m tools.moving_picture .cache/tour docs/images/tour.webp
 	@$(BIN)/python -m tools.small_pictures docs/images/*.png
 
 test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an environment of its own

@@ -1,4 +1,4 @@
-"""Who did what: acts are written to the lake and asked for; a secret in their words is not."""
+"""Admin actions are recorded in the lake and returned on request, and secrets in their texts are redacted."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,6 @@
-"""Lists that are kept from question to question say what a reader says that has just begun, whatever events come."""
+"""Lists that a reader caches between questions are equal to those of a new reader, whatever events arrive
+in between.
+"""
 
 import json
 import tempfile
@@ -36,7 +38,7 @@ JOBS = 9
 
 
 class Growing:
-    """An index that takes events, and one reader that has watched it from its beginning."""
+    """An index that accepts events, and one reader that has been open from the beginning."""
 
     def __init__(self, folder: Path) -> None:
         self._home = IndexHome(folder)
@@ -72,7 +74,9 @@ def growing() -> Iterator[Growing]:
 
 
 def daily(chance: Random) -> Iterator[Json]:
-    """Yield daily jobs that make a table of the one before; at some days one fails, hangs, or sends nothing."""
+    """Yield daily jobs that each write a table from the previous one. On some days a job fails, hangs or
+    sends nothing.
+    """
     for day in range(DAYS):
         for job in range(JOBS):
             kind = chance.choices(("COMPLETE", "FAIL", "START", ""), (9, 1, 1, 1))[0]
@@ -108,7 +112,7 @@ def test_what_is_kept_is_what_who_has_just_begun_says() -> None:
 
 
 def statuses_of(chance: Random, world: list[Delivered]) -> set[str]:
-    """Let a world come in pieces, ask after each, and return how what is listed has fared."""
+    """Add a world in pieces, ask after each piece, and return all states of the listed items."""
     world = [*world, *deliver(daily(chance))]
     chance.shuffle(world)
     now, found = 5.0 * DAY, set[str]()
@@ -142,7 +146,7 @@ def test_a_page_of_changes_works_nothing_out_that_the_one_before_has() -> None:
             pages.append(len(read))
             assert page["totalCount"] == first["totalCount"] > 20
             cursor = page["next"]
-    assert max(pages) < whole / 2, "statements of SQL: those of a page look up its runs alone"
+    assert max(pages) < whole / 2, "SQL statements: a page must look up only its own runs"
 
 
 @pytest.mark.slow
@@ -158,11 +162,11 @@ def test_after_an_event_changes_are_worked_out_of_what_it_is_about_alone() -> No
         index.add(deliver([run_event("COMPLETE", at(DAYS * DAY), uuid(1), ("etl", "load0"), outputs=[new])]))
         read.clear()
         assert ask(index.watching, "changes", asked)["totalCount"] == before + 1
-    assert len(read) < whole / 2, "statements of SQL"
+    assert len(read) < whole / 2, "number of SQL statements"
 
 
 class CountedLooks(ViewOpener):
-    """Counts how often it was looked at."""
+    """Counts how often a view is opened."""
 
     looks = 0
 
@@ -180,7 +184,7 @@ def test_all_health_is_judged_in_many_looks_between_which_others_have_a_turn() -
         counted = CountedLooks(*index.place())
         list_health_problems(counted, START_US + 9 * DAY * 1_000_000, None, 10, max_checks=1)
         counted.close()
-    assert counted.looks > 3, "each takes one more than the one before"
+    assert counted.looks > 3, "each attempt opens the view once more than the previous one"
 
 
 def test_who_waits_for_a_turn_has_it_before_who_has_just_let_go() -> None:

@@ -1,4 +1,4 @@
-"""The dashboard as it is served: headers, caching, addresses that reload, the wheel; what its graph asks."""
+"""The dashboard as served: headers, caching, deep links and the wheel, and the questions of its graph."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ from tests.reference.world_events import source
 from tests.support.data.shop import BRONZE, EXPORT, LANDING, MAILING, SILVER, Asker
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.slow  # Headwaters, and a wheel
+pytestmark = pytest.mark.slow  # starts Headwater several times and builds a wheel
 
 HTML = {"accept": "text/html,application/xhtml+xml"}
 
@@ -84,7 +84,7 @@ def test_the_wheel_has_the_dashboard_in_it(tmp_path: Path) -> None:
     assert any(name.startswith("headwater/api/web/assets/assets/") and name.endswith(".js") for name in names)
 
 
-# What the graph asks
+# Questions of the graph
 
 
 def names(answer: Any) -> list[str]:
@@ -133,7 +133,7 @@ def test_columns_around_a_column_are_those_of_impact_and_upstream(shop_to_read: 
         assert shown == answered | {("bronze/customers", "email", False)}
     assert ("bronze/customers.email", "silver/customers.email_key", "DIRECT", True) in ends(found)
     assert ("landing/customers.country", "bronze/customers.email", "INDIRECT", False) in ends(found)
-    assert EXPORT[1] in names(found), "behind the job without column lineage"
+    assert EXPORT[1] in names(found), "the dataset is downstream of the job without column lineage"
 
 
 def test_an_edge_is_as_clear_as_its_clearest_transformation(shop_to_read: Asker) -> None:

@@ -1,4 +1,6 @@
-"""Freshness: 0 only when questions see every acknowledged event; until then an unknown name is `behind`, not 404."""
+"""Freshness is 0 only when answers include every acknowledged event. Until then, an unknown name is
+`behind`, not 404.
+"""
 
 import json
 import os
@@ -35,13 +37,13 @@ NOTHING = WaitingEvents()
 
 
 def lineage(number: int) -> Any:
-    """Return an event of a run that makes a dataset of its own, `out/NUMBER`, from `in/NUMBER`."""
+    """Return an event of a run that creates a new dataset `out/NUMBER` from `in/NUMBER`."""
     output = made((LAKE, f"out/{number}"), {"x": [source((LAKE, f"in/{number}"), "x", CLEAR)]}, columns="x")
     return run(1000 + number, number, output, job=f"job_{number}")
 
 
 def caught_up(asker: Asker) -> Any:
-    """Ask how far behind questions are until they are not."""
+    """Ask for the freshness until answers are up to date."""
     deadline = time.monotonic() + 120
     while (found := asker.ask("freshness"))["seconds"]:
         assert time.monotonic() < deadline, found
@@ -51,7 +53,7 @@ def caught_up(asker: Asker) -> Any:
 
 @contextmanager
 def held(running: Running, role: str) -> Iterator[None]:
-    """Let a process of a running Headwater stand still."""
+    """Suspend a process of a running Headwater."""
     pid = running.wait_pid(role)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -87,7 +89,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
         with held(running, role):
             assert asker.client.post("/api/v1/lineage", json=lineage(2)).status_code == 200
             found = asker.ask("freshness")
-            while not found[station]:  # from the log to the lake, where the index stands still
+            while not found[station]:  # the event moves from the log to the lake while the index is suspended
                 rest()
                 found = asker.ask("freshness")
             assert found["seconds"] == found[station] > 0
@@ -100,7 +102,9 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
                 assert f"waits in the {'log' if station == 'log' else 'lake'}" in refused["error"]
                 assert "Ask again" in refused["fix"]
                 assert asker.get(question, **parameters).headers["retry-after"] == "1"
-            assert asker.ask("upstream", namespace=LAKE, dataset="out/1")["columns"], "what is known is answered"
+            assert asker.ask("upstream", namespace=LAKE, dataset="out/1")["columns"], (
+                "the server must answer about known datasets"
+            )
             ready = asker.client.get("/health/ready")
             assert (ready.status_code, ready.json()["freshness"]["seconds"] > 0) == (200, True)
             late = ready.json()["components"]["lake" if station == "log" else "index"]
@@ -112,7 +116,9 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
             assert "headwater_index_set_aside_events 0.0\n" in told
             lag = asker.ask("audit")["index"]
             assert (lag["events"], lag["seconds"] > 0, lag["set_aside"]) == (1, True, 0)
-            assert "headwater_findings{" not in told, "where nothing was compared nothing is told to be in order"
+            assert "headwater_findings{" not in told, (
+                "without a comparison, no metric may claim that everything is in order"
+            )
             marquez = asker.client.get(f"/api/v1/jobs/runs/{uuid(1002)}")
             assert (marquez.status_code, marquez.json()["code"]) == (503, 503)
             assert marquez.headers["retry-after"] == "1"
@@ -128,7 +134,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
 
 
 class Place:
-    """A log, a lake and an index without servers, and what tells how far behind the index is."""
+    """A log, a lake and an index without servers, and the freshness of the index."""
 
     def __init__(self, folder: Path) -> None:
         self.world = World(folder)
@@ -177,7 +183,7 @@ def test_each_station_counts_what_waits_in_it(place: Place) -> None:
     place.world.append(event("r"), b"no event")
     place.parse()
     assert place.freshness.count_waiting() == NOTHING, (
-        "duplicates and rejected records are no event that a question could see"
+        "duplicates and rejected records are not events that answers could include"
     )
 
 
@@ -225,7 +231,9 @@ def test_while_another_index_is_built_the_one_that_answers_counts(place: Place) 
     (rules / "names.yaml").write_text('version: 1\naliases:\n- {alias: mine, namespace: "s3://gold", name: daily}\n')
     place.world.append(event("s"))
     place.parse()
-    assert place.index_once(), "the index by the new rules has both events; questions still read the old one"
+    assert place.index_once(), (
+        "the index for the new rules contains both events, but answers still come from the old index"
+    )
     assert place.freshness.count_waiting().bronze_s > 0
     assert not place.index_once()
     assert place.freshness.count_waiting() == NOTHING

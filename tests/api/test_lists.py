@@ -1,4 +1,4 @@
-"""Lists: each item once whatever comes between two pages, counts of all pages, ties, hostile names, wrong cursors."""
+"""Lists return each item once even if items are added between pages. Totals, ties, hostile names and wrong cursors."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -40,7 +40,7 @@ ADMIN = Caller("boss", frozenset({"admin"}))
 LANDED = dataset(("file", "/landing/orders"), schema=schema(["a.b", "id"]))
 SPARK = {"processingType": "BATCH", "integration": "SPARK"}
 KEEPERS = tuple(f"{number:08x}{uuid(1)[8:]}" for number in (1, 2))
-"""Runs whose ids begin like no other."""
+"""Ids of runs whose beginnings no other run shares."""
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
@@ -67,12 +67,14 @@ LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
 
 
 def events() -> Iterator[Json]:
-    """Yield runs of jobs that write a table each from the one before; many at one moment, so that there are ties."""
+    """Yield runs of jobs that each write a table from the previous one, many at the same time so that there
+    are ties.
+    """
     for number in range(JOBS * RUNS):
         job, moment = number % JOBS, BEGAN + timedelta(minutes=number // 10)
         owners = {"ownership": facet(owners=[{"name": f"team {job % 3}"}])} if job % 2 else {}
         tags = {"tags": facet(tags=[{"key": "pii", "value": "true", "field": "x"}])} if job == 0 else {}
-        column = "xy"[number // JOBS % 2] if job == 2 else "x"  # what feeds t3 changes
+        column = "xy"[number // JOBS % 2] if job == 2 else "x"  # the source column of t3 changes
         fields = {
             "x": [source((LAKE, f"t{job}"), column, CLEAR)],
             "y": [source(("file", "/landing/orders"), "id", CLEAR)],
@@ -85,14 +87,14 @@ def events() -> Iterator[Json]:
         yield run_event(kind, end, uuid(number + 1), ("jobs", f"job{job}"), **told)
     kept = made(("s3://night", "kept"), {"x": []}, columns="x")
     facets = {"jobType": facet(**SPARK), "tags": facet(tags=[{"key": "nightly", "value": "true"}])}
-    for number, kind in ((1, "COMPLETE"), (2, "START")):  # the second never ends: it is lost
+    for number, kind in ((1, "COMPLETE"), (2, "START")):  # the second run never ends, so it is lost
         at_time = f"2026-03-03T0{number}:00:00Z"
         told = {"outputs": [kept, LANDED], "inputs": [], "job_facets": facets}
         yield run_event(kind, at_time, KEEPERS[number - 1], ("night", "keeper"), **told)
 
 
 class SnapshotStore:
-    """A lake, its index, and what is asked of both."""
+    """A lake and its index, and functions to ask both."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -102,7 +104,7 @@ class SnapshotStore:
         self.keys = self._desk()
 
     def _desk(self) -> KeyManager:
-        """Give the sink dead letters, twice where a crash wrote them again, and make keys, some in the settings."""
+        """Add dead letters, some written twice as after a crash, and create keys, some in the settings."""
         ledger, rows = open_ledger(self.world.settings), []
         ledger.create()
         for number in range(24):
@@ -145,7 +147,7 @@ class SnapshotStore:
             question.ask(sources, {name: str(value) for name, value in asked.items() if value}, **path)
         )
         for item in answer["items"] if "readers" in answer else ():
-            item["readers"] = answer["readers"][item["readers"]]  # positions belong to one page
+            item["readers"] = answer["readers"][item["readers"]]  # positions are only valid within one page
         return answer
 
     def pages(self, question: Question, **asked: Any) -> Iterator[Any]:
@@ -221,7 +223,7 @@ def test_filters_count_what_they_let_through(shelf: SnapshotStore) -> None:
     assert (tagged["name"], tagged["tags"], tagged["columns"], tagged["integration"]) == ("t1", ["pii"], 2, "SPARK")
     assert (tagged["job"], tagged["last_run"]["state"]) == ({"namespace": "jobs", "name": "job0"}, "FAIL")
     (run,) = shelf.ask(definitions.listed_runs, text=tagged["last_run"]["id"].upper())["items"]
-    assert tagged["last_written"] < run["last_event"], "what failed wrote nothing"
+    assert tagged["last_written"] < run["last_event"], "the failed run wrote no data"
     since = tagged["last_written"]
     newer = shelf.ask(definitions.datasets, since=since)["items"]
     assert newer
@@ -266,7 +268,7 @@ def _until(member: str) -> Callable[[str], Test]:
 
 
 def _last_state(value: str) -> Test:
-    """Tell how the last run fared: of the runs here the only one that never ended is lost."""
+    """Return a filter by the state of the last run. The only run here that never ends is lost."""
     return lambda item: bool(item["last_run"]) and item["last_run"]["state"] == {"LOST": "RUNNING"}.get(value, value)
 
 
@@ -293,7 +295,7 @@ MEANING: dict[str, dict[str, Callable[[str], Test]]] = {
     "failures": {"text": _named("reason")},
     "keys": {"text": _named("name")},
 }  # fmt: skip
-"""What each filter of each list means for an item of it."""
+"""The expected meaning of each filter of each list, as a condition on an item."""
 
 _MARCH = {"namespace": LAKE, "since": "2026-03-01T00:03:30Z", "until": "2026-03-02T00:00:00Z"}
 _NIGHT = {"since": "2026-03-02T00:00:00Z", "until": "2026-04-01T00:00:00Z", "state": "LOST"}
@@ -314,7 +316,7 @@ FITTING: list[tuple[str, dict[str, str]]] = [
     ("failures", {"text": "status 1"}),
     ("keys", {"text": "key 1"}),
 ]
-"""Of each list filters that some item fits in common."""
+"""For each list, filters that some item matches at the same time."""
 FILTERED = [
     (name, {key: given[key] for key in keys})
     for name, given in FITTING
@@ -336,7 +338,7 @@ def test_each_filter_alone_and_in_pairs_returns_the_items_that_fit(
 
 
 def test_every_filter_of_every_list_is_tried() -> None:
-    """Parameters of the moment and of what is looked at are no filters of rows."""
+    """Parameters about the time or the subject are not filters of rows."""
     others = {
         "sort",
         "cursor",
@@ -422,7 +424,7 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     assert shelf.ask(sink_routes.losses, sink="out", run=cut) == shelf.ask(sink_routes.losses, sink="out", run=whole)
     assert shelf.ask(sink_routes.preview, sink="out", of=cut) == shelf.ask(sink_routes.preview, sink="out", of=whole)
     assert shelf.open_views.query_current_index(lambda live, _: RunHistory(live).find_run_key(cut)) == whole
-    with pytest.raises(NotKnown):  # what changes a run, such as Marquez's POST …/complete, takes no beginning
+    with pytest.raises(NotKnown):  # requests that change a run, such as Marquez's POST …/complete, require the full id
         shelf.open_views.query_current_index(lambda live, _: RunHistory(live).find_run_key(cut, exact=True))
     odd = next(item["id"] for item in shelf.ask(definitions.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
     assert {item["run_id"] for item in shelf.ask(routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
@@ -478,7 +480,7 @@ def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
     assert "sk again in a moment" not in str(body)
     assert f"Fault {reference}" in caplog.text
     assert "ambiguous column name" in caplog.text
-    assert not list(shelf.world.folder.rglob("damaged")), "nobody asks for a new index"
+    assert not list(shelf.world.folder.rglob("damaged")), "the error must not lead to a rebuild of the index"
     assert shelf.ask(definitions.listed_runs, state="LOST")["totalCount"] == 1
 
 

@@ -1,4 +1,4 @@
-"""`live`: server-sent events from a running `headwater up`: what is told, going on behind an id, many clients."""
+"""`live`: server-sent events from a running `headwater up`, resuming after an event id, and many clients."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def shop(running: Running) -> Iterator[Asker]:
 
 
 class Listener:
-    """One stream; `until` reads on to the first event that is meant."""
+    """One stream. `until` reads up to the first matching event."""
 
     def __init__(self, answer: httpx.Response) -> None:
         self._lines = answer.iter_lines()
@@ -127,7 +127,7 @@ def test_a_wrong_parameter_is_refused(shop: Asker) -> None:
 
 
 def test_rejections_are_told_once(tmp_path: Path) -> None:
-    """Only what a log took before could be rejected: the receiver refuses the rest."""
+    """Only events from older logs can be rejected, because the receiver refuses invalid events."""
     world, home = World(tmp_path), IndexHome(tmp_path / "index")
     follower, reader = until_end(IndexFollower(home, world.bronze)), until_end(FeedReader(home))
     for number in range(3):

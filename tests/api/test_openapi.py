@@ -1,4 +1,4 @@
-"""The OpenAPI document: true of every route that is served, held against answers to generated requests; its page."""
+"""The OpenAPI document describes every served route and matches the answers to generated requests. Its page."""
 
 import json
 import re
@@ -46,13 +46,13 @@ ASKED = {
     "from": "2026-03-01",
     "entity": "job", "name": "sql", "q": "customers", "run": uuid(2),
 }  # fmt: skip
-"""What is asked of every question that wants such a parameter."""
+"""Default values for required parameters of questions."""
 
 OF_A_SINK = [route for route in SINK_ROUTES if "{sink}" in route.path]
 OF_A_SINK += [route for route in IDENTITY_ROUTES if route.method == "POST"]
-"""The shop has none, and no keys: see tests/sinks/test_api.py, tests/auth/test_running.py.
+"""The shop has no sinks and no keys: see tests/sinks/test_api.py and tests/auth/test_running.py.
 
-It has no incidents, either: see tests/questions/test_incidents.py.
+It has no incidents either: see tests/questions/test_incidents.py.
 """
 
 MORE = {"impact": {"paths": "true"}, "edge": {"fromDataset": "bronze/customers"}, "lineage": {"column": "email"}}
@@ -102,7 +102,7 @@ def test_a_contract_is_a_file_of_its_own_standard(shop_to_read: Asker) -> None:
 
 
 def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: Path) -> None:
-    """A dataset's event has no run, a gap no body; the receiver lets none of this through while it runs."""
+    """A dataset event has no run, and a gap has no body. A running receiver would refuse these records."""
     world, refusals = World(tmp_path), Refusals()
     refusals.add(Refusal(413, "large", "Too large.", "Send less."), "/api/v1/lineage", None, None)
     world.append_to_end_of_segment(event(1))
@@ -120,11 +120,12 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
 def test_every_answer_is_typed_to_its_last_member() -> None:
     schemas = openapi.openapi_document(ROUTES)["components"]["schemas"]
     untyped = {path for name, schema in schemas.items() for path in _untyped(name, schema)}
-    assert {path.rpartition(".")[2] for path in untyped} == {"facet", "facets"}  # as producers sent them
+    # facets have the form that producers sent
+    assert {path.rpartition(".")[2] for path in untyped} == {"facet", "facets"}
 
 
 def _untyped(path: str, schema: Any) -> Iterator[str]:
-    """Yield the members of which anything may be: any value, or an object of any members."""
+    """Yield the members without a fixed type: any value, or an object with any members."""
     inner = schema.get("anyOf", ())
     open_object = (
         schema.get("type") == "object" and "properties" not in schema and not schema.get("additionalProperties")
@@ -149,7 +150,7 @@ def test_no_generated_request_is_answered_against_the_document(
         for found in schemathesis.openapi.from_dict(document).get_all_operations():
             operation = cast(Any, found).ok()
             if operation.path.endswith("/live"):
-                continue  # an answer without an end
+                continue  # the answer has no end
             if mode is GenerationMode.NEGATIVE and not _can_be_wrong(operation.definition.raw):
                 continue
 
@@ -170,7 +171,7 @@ def test_no_generated_request_is_answered_against_the_document(
 
 
 def _can_be_wrong(operation: Any) -> bool:
-    """Tell whether a request can be out of form: any text is a run id."""
+    """Return whether a request can be invalid. A run id cannot, because any text is one."""
     queried = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
     return bool(queried) or "requestBody" in operation
 

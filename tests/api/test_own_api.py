@@ -1,4 +1,6 @@
-"""Our API over HTTP beside the questions about lineage: overview, settings, graph, timeline, refused, retry, roles."""
+"""Headwater's own API besides lineage questions: overview, settings, graph, timeline, refused requests,
+retry, roles.
+"""
 
 import json
 import time
@@ -16,7 +18,7 @@ from tests.support.data.shop import API, DROPPED, EVENTS, LAKE, SILVER, Asker
 from tests.support.running import Running
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 KEYS = [
     {"name": "viewer", "key": "viewer-key", "roles": ["read"]},
@@ -46,7 +48,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 def until(shop: Asker, question: str, done: Callable[[Any], Any], **asked: str) -> Any:
-    """Ask until the answer is as it must become."""
+    """Ask until the answer meets a condition."""
     deadline = time.monotonic() + 60
     while not done(found := shop.ask(question, **asked)):
         assert time.monotonic() < deadline, found

@@ -1,4 +1,4 @@
-"""The receiver's answers over real HTTP, with keys and without, and where the events end."""
+"""The receiver's answers over real HTTP, with and without keys, and the tables in which the events end."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from tests.support.data.made_events import SCHEMA_URL, body, dataset_event, job_
 from tests.support.http_client import Gateway, Wire, chunked, running
 from tests.support.lake_check import bronze_of
 
-pytestmark = pytest.mark.slow  # two Headwaters
+pytestmark = pytest.mark.slow  # starts Headwater twice
 
 KEYS = [
     {"name": "spark", "key": "spark-key"},
@@ -45,7 +45,7 @@ def client(gateway: Gateway) -> Iterator[httpx.Client]:
 
 
 def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
-    """Return the body of a refusal, after checking status and form."""
+    """Check status and form of a refusal, and return its body."""
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/json"
     assert "retry-after" not in answer.headers
@@ -127,7 +127,7 @@ def test_only_hosts_on_the_list_are_answered_while_there_are_no_keys(gateway: Ga
             assert client.get("/health/live", headers={"host": host}).status_code == status, host
     with Wire(gateway.port) as wire:
         old = b"POST /api/v1/lineage HTTP/1.0\r\nContent-Length: 0\r\n\r\n"
-        assert wire.send(old).status() == 403, "no Host header at all"
+        assert wire.send(old).status() == 403, "a request without a Host header"
 
 
 FOREIGN_PAGES: dict[str, dict[str, str]] = {
@@ -164,11 +164,12 @@ def test_a_page_that_is_not_ours_may_change_and_hear_nothing_while_there_are_no_
         if "origin" in page:
             assert client.get("/api/headwater/v1/live", headers=headers).status_code == 403
         else:
-            assert client.get("/", headers={**headers, "accept": "text/html"}).status_code == 200, "a link to it"
+            assert client.get("/", headers={**headers, "accept": "text/html"}).status_code == 200, "a link to the page"
 
 
 def test_our_own_page_may_do_everything_if_it_says_that_it_sends_json(gateway: Gateway) -> None:
-    for host in (f"localhost:{gateway.port}", f"127.0.0.1:{gateway.port}", "localhost:8080"):  # the last: by a tunnel
+    # the last host is used with an SSH tunnel
+    for host in (f"localhost:{gateway.port}", f"127.0.0.1:{gateway.port}", "localhost:8080"):
         own = {"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
         with gateway.client(**own) as client:
             for path, data, status in ((ONE, run_event(), 200), (BATCH, [], 204)):
@@ -244,7 +245,7 @@ def test_with_keys_every_host_header_is_served(locked: Gateway) -> None:
         assert client.post(ONE, content=body(run_event())).status_code == 200
 
 
-# What is odd inside, and the flags that say so in table `events`.
+# Unusual content, and the flags that report it in the table `events`.
 ODD: dict[str, tuple[bytes, list[str]]] = {
     "plain": (body(run_event()), []),
     "job": (body(job_event()), []),
@@ -334,7 +335,7 @@ def test_metrics_can_be_read_by_prometheus_and_count_what_happened(client: httpx
 
 
 def samples(client: httpx.Client) -> dict[str, float]:
-    """Return the values that `/metrics` shows, by name and reason."""
+    """Return the values in `/metrics` by name and reason."""
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     return {

@@ -1,4 +1,6 @@
-"""Keys that `headwater keys` makes: kept as hashes, scoped, expiring, exchanged and revoked without a restart."""
+"""Keys that `headwater keys` creates: stored as hashes, with scopes and expiry, rotated and revoked without
+a restart.
+"""
 
 import asyncio
 import json
@@ -51,7 +53,7 @@ def test_a_key_is_kept_as_its_hash_in_a_file_of_its_owner(tmp_path: Path) -> Non
 
 def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None:
     access, desk = Authenticator((), opened(tmp_path)), KeyManager(opened(tmp_path), ())
-    assert found(access, "anything") == ANYONE  # no key file yet: loopback, open
+    assert found(access, "anything") == ANYONE  # without a key file, loopback access is open
     first = desk.create_key(ADMIN, KeyRequest("spark", ["write"]))
     assert found(access, "anything") is None
     assert found(access, "") is None
@@ -64,7 +66,7 @@ def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None
     assert found(access, second["key"]) is not None
     desk.revoke_keys(ADMIN, "spark")
     assert found(access, second["key"]) is None
-    assert found(access, "") is None  # the last key is gone: that lets nobody in
+    assert found(access, "") is None  # without any key left, requests are still refused
     assert not access.is_open
 
 
@@ -170,7 +172,7 @@ def test_a_person_is_known_by_issuer_and_subject_and_not_by_name(tmp_path: Path)
     renamed = person("sub-1", "mary.smith@x")
     assert [key["id"] for key in desk.list_keys(renamed)] == [mine["id"]]
     namesake = [desk.create_key(person("sub-2"), KeyRequest("laptop", ["write"])) for _ in range(2)]
-    assert mine["name"] not in {key["name"] for key in namesake}  # nor do they count against hers
+    assert mine["name"] not in {key["name"] for key in namesake}  # these do not count towards her number of keys
     assert desk.create_key(MARY, KeyRequest("laptop", ["write"]))["name"] == mine["name"]
     assert desk.create_key(person("sub-3", "n" * 200), KeyRequest("k" * 99, ["read"]))["name"].endswith("k" * 99)
     assert [key["id"] for key in desk.revoke_keys(renamed, mine["id"])] == [mine["id"]]
@@ -180,7 +182,7 @@ def test_a_key_made_under_a_name_works_and_is_unassigned_until_an_administrator_
     file = opened(tmp_path)
     key, secret = file.add_key(Key(name="mary@x:laptop", sha256="0" * 64, roles=frozenset({"read"}), made_by="mary@x"))
     before = (tmp_path / "keys.json").read_text()
-    assert "owner" not in before  # as older versions wrote it
+    assert "owner" not in before  # as older versions wrote the file
     desk, access = KeyManager(file, [Key(name="fixed", sha256="1" * 64)], ISSUER + "/"), Authenticator((), file)
     assert found(access, secret) == Caller("mary@x:laptop", frozenset({"read"}))
     assert desk.list_keys(MARY) == []
@@ -250,7 +252,7 @@ def test_a_session_reads_and_changes_something_with_its_header_only() -> None:
         f"{SESSION_COOKIE}={sessions.session_cookie(MARY, until - 61)}",
         f"{SESSION_COOKIE}={sessions.seal('another', json.dumps(['mary', ['admin'], [], until]).encode())}",
         f"{SESSION_COOKIE}={sessions.session_cookie(MARY, until)[:-1]}",
-        # without a subject
+        # a session without a subject
         f"{SESSION_COOKIE}={sessions.seal(SESSION_COOKIE, json.dumps(['mary', ['admin'], [], until]).encode())}",
         f"{SESSION_COOKIE}=", f"{SESSION_COOKIE}=.", f"{SESSION_COOKIE}=é.é", f"{SESSION_COOKIE}=a; ;;=,",
     ]  # fmt: skip

@@ -1,5 +1,6 @@
-"""What a key of some namespaces may speak of: its own runs, and the life of its own datasets
-(docs/explanation/security.md).
+"""A key with namespaces may send events only about runs and datasets in these namespaces.
+
+See docs/explanation/security.md.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tokens of an OIDC issuer, and signing in at it: against an issuer on this machine, over HTTP, with real keys."""
+"""Tokens of an OIDC issuer, and sign-in with it: a local issuer, real HTTP and real keys."""
 
 import asyncio
 import base64
@@ -34,7 +34,7 @@ def named(
     oid: str = "",
     is_person: bool = False,
 ) -> Caller:
-    """Return the caller of a token of subject `s`."""
+    """Return the caller for a token with the subject `s`."""
     who = Identity(issuer=issuer.url, subject="s", object_id=oid, name=name)
     return Caller(name, frozenset(roles), frozenset(namespaces), None, "token", who, is_person)
 
@@ -131,10 +131,11 @@ def test_keys_of_either_kind_and_after_a_rollover(issuer: OidcServer) -> None:
         issuer.keys = [SigningKey("second", "ES256")]
         found.append(
             bool(await check.caller_from_token(issuer.token(roles=["Reader"])))
-        )  # asked just now: the key is not known
+        )  # the keys were fetched just now, so the new key is unknown
         check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller_from_token(issuer.token(roles=["Reader"]))))
-        found.append(bool(await check.caller_from_token(issuer.token(old, roles=["Writer"]))))  # its key is gone
+        # the issuer no longer publishes its key
+        found.append(bool(await check.caller_from_token(issuer.token(old, roles=["Writer"]))))
         return found
 
     assert run(rolled()) == [True, False, True, False]
@@ -160,16 +161,18 @@ def test_an_issuer_that_is_down_costs_nothing_that_is_known(issuer: OidcServer) 
     async def down() -> list[bool]:
         check = check_of(issuer)
         issuer.is_down = True
-        found = [bool(await check.caller_from_token(issuer.token(roles=["Boss"])))]  # nothing is known yet
+        found = [bool(await check.caller_from_token(issuer.token(roles=["Boss"])))]  # no keys have been fetched yet
         issuer.is_down = False
         check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller_from_token(issuer.token(roles=["Boss"]))))
         issuer.is_down = True
         check.keys._fetched -= oidc.KEYS_FRESH_S + 1
         check.keys._attempted -= oidc.KEYS_FRESH_S + 1
-        found.append(bool(await check.caller_from_token(issuer.token(roles=["Reader"]))))  # known for a day
+        # fetched keys stay valid for a day
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Reader"]))))
         check.keys._fetched -= oidc.KEYS_EXPIRE_S
-        found.append(bool(await check.caller_from_token(issuer.token(roles=["Writer"]))))  # no longer
+        # the fetched keys have expired
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Writer"]))))
         return found
 
     assert run(down()) == [False, True, True, False]
@@ -237,7 +240,7 @@ def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:
 
 
 class Browser:
-    """Follows redirects as far as ours, and keeps the cookie."""
+    """A browser that follows redirects up to Headwater's address and stores the cookie."""
 
     def __init__(self, issuer: OidcServer) -> None:
         self.sign_in = SignIn(OidcClient(CLIENT, BACK), check_of(issuer), Sessions(b"s" * 32))
@@ -256,7 +259,7 @@ def test_somebody_signs_in(issuer: OidcServer) -> None:
     assert (caller, back) == (named(issuer, "mary@x", "read", oid="0-1", is_person=True), "/runs?x=1")
     assert Sessions(b"s" * 32).caller_from_cookies(f"headwater_session={session}") == caller
     assert run(browser.sign_in.finish_sign_in(*browser.begun()))
-    assert (issuer.asked.count("/token"), issuer.cookies) == (2, [])  # who signs in next is not who did before
+    assert (issuer.asked.count("/token"), issuer.cookies) == (2, [])  # cookies of one sign-in must not affect the next
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "", "/a\r\nb"])
@@ -274,14 +277,14 @@ def test_what_is_not_the_answer_to_our_question_signs_nobody_in(issuer: OidcServ
     wrong: list[tuple[dict[str, str], str]] = [
         (sent, ""), (sent, sealed[:-2]), ({**sent, "state": other_sent["state"]}, sealed), ({"code": "c"}, sealed),
         ({"state": sent["state"], "error": "access_denied"}, sealed), ({**sent, "code": "made-up"}, sealed),
-        ({**other_sent, "state": sent["state"]}, sealed),  # a code of another sign-in: PKCE
+        ({**other_sent, "state": sent["state"]}, sealed),  # PKCE rejects the code of a different sign-in
         (sent, Sessions(b"s" * 32).seal("headwater_session", b"[]")),
     ]  # fmt: skip
     for each in wrong:
         with pytest.raises(WrongQuestion):
             run(browser.sign_in.finish_sign_in(*each))
     assert run(browser.sign_in.finish_sign_in(sent, sealed))
-    with pytest.raises(WrongQuestion):  # a code is good once
+    with pytest.raises(WrongQuestion):  # a code can be used only once
         run(browser.sign_in.finish_sign_in(sent, sealed))
 
 

@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone: raw bodies lie in it."""
+"""Only the owner can read the data folder, because it contains raw event bodies."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("usual_umask")
 
 
 def open_to_others(folder: Path) -> dict[str, str]:
-    """Return the mode of every file and folder, the data folder too, on which other accounts have any right."""
+    """Return the mode of every file and folder, including the data folder, that other accounts may access."""
     found = [folder, *folder.rglob("*")]
     modes = {path: path.lstat().st_mode for path in found}
     return {str(path): stat.filemode(mode) for path, mode in modes.items() if mode & 0o077}
@@ -49,15 +49,15 @@ def test_no_other_account_has_any_right_on_what_headwater_makes(tmp_path: Path) 
         gateway.settled()
         parts = {path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()}
         assert parts == {"log", "log.acknowledged", "claims", "lake", "index", "run", "format"}, (
-            "else it would prove too little"
+            "otherwise the test would check too few folders"
         )
-        assert list(folder.glob("log/*-wal")), "side files as well"
+        assert list(folder.glob("log/*-wal")), "the -wal files are checked as well"
         assert open_to_others(folder) == {}
     assert open_to_others(folder) == {}
     for path in folder.glob("index/*"):
         path.unlink()
     assert headwater("search", "a", "--data", folder).returncode == 0
-    assert list(folder.glob("index/*")), "the command has built it again"
+    assert list(folder.glob("index/*")), "the command has rebuilt the index"
     assert open_to_others(folder) == {}
 
 
@@ -102,7 +102,7 @@ def test_the_files_of_its_user_do_not_keep_a_data_folder_open(tmp_path: Path) ->
 
 @pytest.fixture
 def another_account() -> Iterator[None]:
-    """Be nobody for a moment."""
+    """Switch to the account `nobody` during the test."""
     if os.geteuid():
         pytest.skip("Only root may become another account.")
     os.seteuid(65534)
@@ -135,7 +135,7 @@ def test_a_ledger_of_files_that_others_could_read_is_closed_with_all_that_lies_b
     path.touch(mode=0o644)
     with closing(IngestLedger(path)) as ledger:
         ledger.store_positions([FilePosition("store", "1", "/a")])
-        assert len(list(path.parent.iterdir())) > 1, "side files as well"
+        assert len(list(path.parent.iterdir())) > 1, "the side files are checked as well"
         assert set(open_to_others(path.parent)) <= {str(path.parent)}
 
 

@@ -1,4 +1,4 @@
-"""Keys, sign-in and the admin log of a running Headwater, over HTTP and by command."""
+"""Keys, sign-in and the admin log of a running Headwater, over HTTP and with commands."""
 
 import json
 import time
@@ -42,7 +42,7 @@ class World(NamedTuple):
         return json.loads(done.stdout)
 
     def signed_in(self, browser: httpx.Client, **claims: Any) -> httpx.Response:
-        """Let a browser sign in as a person whose tokens say these claims; return our last answer."""
+        """Sign a browser in as a person whose tokens have these claims. Returns Headwater's last answer."""
         self.issuer.claims = claims
         to_issuer = browser.get("/auth/login?to=/runs")
         assert to_issuer.status_code == 302
@@ -50,7 +50,7 @@ class World(NamedTuple):
         return browser.get(back.removeprefix("http://localhost:5000"))
 
     def acts(self) -> list[tuple[str, str, str, str]]:
-        """Return the acts; a person's or program's label without issuer and subject."""
+        """Return the admin actions, with the labels of people and programs but without issuer and subject."""
         found = self.command("admin-log")["items"]
         return [(act["who"].rpartition(" ")[2], act["action"], act["subject"], act["outcome"]) for act in found]
 
@@ -82,7 +82,7 @@ def test_a_key_is_made_used_listed_and_revoked_while_it_runs(world: World) -> No
     boss = world.issuer.token(roles=["Boss"])
     deadline = time.monotonic() + 60
     while not all(key["last_used"] for key in world.ask(f"{API}/keys", boss).json()["items"]):
-        assert time.monotonic() < deadline, "the use of a key is never told"
+        assert time.monotonic() < deadline, "the last use of a key is not reported"
     world.command("keys", "revoke", "spark")
     assert world.ask("/api/v1/lineage", made["key"], "POST", content=event("r2")).status_code == 401
     refused = world.ask(f"{API}/keys/add?name=x&role=admin", reader["key"], "POST")
@@ -113,14 +113,14 @@ def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
         flags = home.headers.get_list("set-cookie")[0].lower()
         assert "httponly" in flags
         assert "samesite=lax" in flags
-        assert "secure" not in flags  # http on localhost
+        assert "secure" not in flags  # the test uses http on localhost
         assert browser.get("/auth/me").json()["who"] == {
             "name": "mary@x", "roles": ["read"], "person": True, "kind": "token", "issuer": world.issuer.url,
             "subject": "s", "object_id": "0-1",
         }  # fmt: skip
         assert browser.get(AUDIT).status_code == 200
         made = browser.post(f"{API}/keys/add?name=laptop&role=read")
-        assert made.status_code == 403  # a page of another site could have sent this
+        assert made.status_code == 403  # a page of a different site could have sent this request
         made = browser.post(f"{API}/keys/add?name=laptop&role=read", headers=CSRF)
         assert made.headers["cache-control"] == "no-store"
         assert world.ask(AUDIT, made.json()["key"]).status_code == 200
@@ -142,7 +142,7 @@ def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
         assigned = world.command("keys", "assign", made.json()["id"], "another", *issuer)
         assert assigned["items"][0]["owner_subject"] == "another"
         assert browser.get(f"{API}/keys").json()["items"] == []
-        boss = world.issuer.token(roles=["Boss"])  # over HTTP the issuer is that of the settings
+        boss = world.issuer.token(roles=["Boss"])  # over HTTP, the issuer is that of the settings
         assert world.ask(f"{API}/keys/{made.json()['id']}/assign?subject=s", boss, "POST").status_code == 200
         assert browser.post(f"{API}/keys/{made.json()['id']}/revoke", headers=CSRF).status_code == 200
         assert world.ask(AUDIT, made.json()["key"]).status_code == 401
@@ -165,7 +165,7 @@ _KINDS = ("key", "token", "session")
 
 
 class Sent(NamedTuple):
-    """A request to a route, of which the names are those of one credential. goes_well: must be 2xx."""
+    """A request to a route, with names for one credential. goes_well: the answer must be 2xx."""
 
     method: str
     path: str
@@ -175,7 +175,7 @@ class Sent(NamedTuple):
 
 
 def _requests(kind: str, run: str) -> list[Sent]:
-    """Return a request to every route of the app, with names of its own for each kind of credential."""
+    """Return one request for every route of the app, with different names for each kind of credential."""
     names = {"namespace": f"ns-{kind}", "job": "j", "dataset": "target", "field": "a", "tag": f"t-{kind}", "run": run,
              "source": f"s-{kind}", "version": run, "sink": "none", "which": "none", "incident": "none"}  # fmt: skip
     event_of_it = json.loads(event(run)) | {"job": {"namespace": f"ns-{kind}", "name": "j"}}
@@ -224,7 +224,7 @@ def test_every_route_takes_a_key_a_token_and_a_session_alike(world: World) -> No
             while True:
                 with client.stream(sent.method, sent.path, content=sent.body, headers=typed | headers) as answer:
                     if answer.status_code != 503:  # the index is behind
-                        return answer.status_code  # nobody reads the live feed to its end
+                        return answer.status_code  # the live feed has no end, so the body is not read
                     said = answer.read()
                 assert time.monotonic() < deadline, (sent, said)
                 rest()
@@ -243,7 +243,7 @@ def test_every_route_takes_a_key_a_token_and_a_session_alike(world: World) -> No
                     path = f"/api/v1/namespaces/ns-{kind}/datasets/target"
                     deadline = time.monotonic() + 60
                     while client.get(path, headers=shown["key"]).status_code != 200:
-                        assert time.monotonic() < deadline, f"{path} does not appear"
+                        assert time.monotonic() < deadline, f"{path} did not appear in time"
                         rest()
     ordered = {kind: sorted(everything[kind], key=lambda sent: sent.turn) for kind in _KINDS}
     for sent, *statuses in zip(ordered["key"], *found.values(), strict=True):

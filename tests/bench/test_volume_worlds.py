@@ -1,4 +1,4 @@
-"""Planted volume series and the judge of detectors: checked with detectors whose figures are known."""
+"""Generated volume series and the scoring of detectors, checked with detectors whose figures are known."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from bench.volume_worlds import (
     make_series,
 )
 
-FEW = [seed for seed in range(72) if seed % 20]  # without hourly writers, which have 24 times as many writes
+FEW = [seed for seed in range(72) if seed % 20]  # hourly writers are left out because they have 24 times as many writes
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def by_labels(series: Series) -> Detector:
 
 
 def values(many: Sequence[Series], detector: Detector | None = None) -> dict[str, float]:
-    """Return the figures of a detector, by default of the one that knows the labels."""
+    """Return the figures of a detector, by default of one that knows the labels."""
     judged = [judge_series(each, detector or by_labels(each)) for each in many]
     return {each.name: each.value for each in figures(judged)}
 
@@ -144,9 +144,9 @@ def test_alarms_count_by_days_without_anomalous_and_settling_writes() -> None:
     drop = Anomaly(4, CHANGES[0], True)
     writes = (
         write(1), write(1.5), write(2), write(3),  # three days with false alarms
-        write(4, anomaly=0), write(4.5, kind="backfill"),  # a backfill on the day of an anomaly is usual
-        write(5, anomaly=0),  # no day for false alarms
-        write(6, is_settling=True),  # nor this one
+        write(4, anomaly=0), write(4.5, kind="backfill"),  # a backfill on the day of an anomaly is normal
+        write(5, anomaly=0),  # this day does not count for false alarms
+        write(6, is_settling=True),  # nor does this one
     )  # fmt: skip
     series = Series(0, 0.02, "daily", False, "none", "none", "shift", 0, 6, (drop,), writes)
     always = judge_series(series, lambda _history, _now: "unusual")

@@ -1,4 +1,4 @@
-"""`headwater mcp`: a session of the protocol's own client with the command, which asks a running `headwater up`."""
+"""`headwater mcp`: a session of the official MCP client with the command, which asks a running `headwater up`."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     *((tool, {"dataset": "silver/customers"}) for tool in ("timeline", "readers", "contract")),
     *((tool, {"run": uuid(2)}) for tool in ("run-details", "hierarchy")),
 ]
-"""Every tool is asked, also so that optional members are null; the client holds each answer against its schema."""
+"""Calls of every tool, including some whose optional members are null. The client validates each answer."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
 
 
 async def _session(url: str) -> list[Any]:
-    """Return the tools, then each answer: its JSON, or the text of an error."""
+    """Return the tools and then each answer: its JSON, or the text of an error."""
     root = str(ROOT)
     command = StdioServerParameters(
         command=sys.executable, args=["-c", "from headwater.cli import main; main()", "mcp", "--server", url],
@@ -90,7 +90,8 @@ async def _session(url: str) -> list[Any]:
             text = answer.content[0].text
             assert len(text) < 8_000, tool
             found.append(text if answer.is_error else json.loads(text))
-            assert answer.structured_content == (None if answer.is_error else found[-1])  # the client checked its shape
+            # the client has validated its schema
+            assert answer.structured_content == (None if answer.is_error else found[-1])
         return found
 
 

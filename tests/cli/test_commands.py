@@ -1,4 +1,4 @@
-"""The command line as a new user meets it: one clear line where something is wrong, statuses as documented."""
+"""The command line from a new user's view: errors in one clear line, and the documented exit statuses."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ from tests.support.paths import EVENTS, ROOT
 from tests.support.running import Running
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # a running Headwater, and commands
+pytestmark = pytest.mark.slow  # starts Headwater and runs commands
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def up(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Give a running Headwater for tests that need no other; one of them posts."""
+    """Provide a running Headwater for tests that can share one. One of the tests posts events."""
     folder = tmp_path_factory.mktemp("here")
     with Running(folder / "data", options=["--tick", "100ms"], cwd=folder) as running:
         yield running

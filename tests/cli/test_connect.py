@@ -1,4 +1,4 @@
-"""What people copy to point producers at Headwater: the same everywhere, and run for real where it can run here."""
+"""Snippets that connect producers to Headwater are the same everywhere, and run for real if possible."""
 
 import json
 import re
@@ -76,7 +76,7 @@ def test_each_answer_has_an_event_of_its_own(shop_to_read: Asker) -> None:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A Headwater with keys."""
+    """Provide a Headwater with keys."""
     folder = tmp_path_factory.mktemp("guarded")
     environment = {"HEADWATER_KEYS": json.dumps([OF_PRODUCERS, OF_READERS])}
     with Running(folder / "data", options=["--tick", "50ms"], environment=environment, cwd=folder) as running:
@@ -92,7 +92,7 @@ def asker(guarded: Running) -> Iterator[Asker]:
 
 @pytest.fixture
 def texts(guarded: Running) -> dict[str, str]:
-    """What to copy, with the key filled in."""
+    """Return the snippets with the key filled in."""
     return {each.id: each.text.replace(KEY, SECRET) for each in producer_setups(guarded.url).items}
 
 
@@ -121,7 +121,7 @@ def test_openlineages_client_sends_with_the_settings_for_dbt(asker: Asker, texts
 
 
 def test_openlineages_client_sends_with_the_transport_for_airflow(asker: Asker, texts: dict[str, str]) -> None:
-    """Airflow's provider gives the client what this setting says (`OpenLineageClient(config={"transport": …})`)."""
+    """Airflow's provider passes this setting to the client (`OpenLineageClient(config={"transport": …})`)."""
     told = _bash(f'{_exports(texts["airflow"])}\nprintf %s "$AIRFLOW__OPENLINEAGE__TRANSPORT"').stdout
     run = str(uuid.uuid4())
     client = OpenLineageClient(config={"transport": json.loads(told)})
@@ -141,7 +141,8 @@ def test_spark_submit_as_shown_sends_lineage_of_columns(asker: Asker, texts: dic
     (tmp_path / jar.name).symlink_to(jar)
     (tmp_path / "job.py").write_text(JOB.replace("FOLDER", str(tmp_path)))
     programs = str(Path(sys.executable).parent)
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java's second compiler costs a short job more than it saves
+    # for a short job, Java's second compiler costs more time than it saves
+    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     environment = f"PATH={shlex.quote(programs)}:$PATH PYSPARK_PYTHON={sys.executable} SPARK_SUBMIT_OPTS='{java}'"
     done = _bash(f"export {environment}\n{texts['spark-submit']}", tmp_path)
     assert done.returncode == 0, done.stderr

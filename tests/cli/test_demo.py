@@ -1,4 +1,4 @@
-"""What `make demo` does on a terminal once its pipeline has run: it serves until Ctrl-C."""
+"""`make demo` on a terminal after its pipeline has run: it serves until Ctrl-C."""
 
 import os
 import pty

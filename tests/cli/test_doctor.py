@@ -1,4 +1,4 @@
-"""`headwater doctor` on a machine: settings, data folder, port, Java, and servers that do not answer as they should."""
+"""`headwater doctor` on a machine: settings, data folder, port, Java, and servers with wrong answers."""
 
 import json
 import subprocess
@@ -83,7 +83,7 @@ def test_a_service_that_had_stopped_is_named_without_a_server(tmp_path: Path) ->
     assert "problem: running: The service parser had stopped: The lake is full." in outcome.stdout
 
 
-@pytest.mark.slow  # a running Headwater
+@pytest.mark.slow  # starts Headwater
 def test_a_missing_key_is_one_problem(keyed_to_read: str, tmp_path: Path) -> None:
     (access,) = json.loads(commanded("doctor", "--server", keyed_to_read, "--json", cwd=tmp_path).stdout)["items"]
     assert access["check"] == "access"
@@ -158,7 +158,7 @@ def test_a_server_is_asked_each_question_once() -> None:
     asked_once = asking_once(ask)
     checks = [*server_checks("http://h", {}, ("1", "1"), asked_once), *event_checks("", 0, asked_once)]
     for check in checks:
-        with suppress(KeyError):  # these answers are empty
+        with suppress(KeyError):  # the fake answers are empty
             [*check.find()]
     assert paths.count("freshness") == 1
     assert len(paths) == len({*paths}) > 5

@@ -1,4 +1,4 @@
-"""`--help`: groups of commands, choices of options, one option for a server's address, and the generated texts."""
+"""`--help`: groups of commands, choices of options, the shared option for a server's address, and generated texts."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The commands that ask about lineage: tables and JSON, statuses, on a folder at rest and beside a running server."""
+"""The commands that ask about lineage: tables, JSON and statuses, on a stopped folder and with a running server."""
 
 import json
 import os
@@ -59,7 +59,7 @@ UNREAD_SQL = run(
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the shop's events, on which nothing runs."""
+    """Create a data folder with the shop's events, on which no process runs."""
     world = World(tmp_path_factory.mktemp("cli") / "data")
     world.append(*bodies([*EVENTS, UNREAD_SQL]))
     world.parser().commit_next()
@@ -68,7 +68,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command in this process, as `headwater` does."""
+    """Run a command in this process."""
     monkeypatch.chdir(tmp_path)
 
     def run_it(*arguments: str | Path) -> Outcome:
@@ -233,7 +233,7 @@ def test_without_any_tag_the_message_names_the_tags_file_in_use(tmp_path: Path) 
 def test_a_fault_is_one_line_with_a_reference_and_the_file_of_its_traceback(
     tmp_path: Path, form: tuple[str, ...]
 ) -> None:
-    """The index lacks a column that questions name: no damage, and nothing that a user did."""
+    """A missing column in the index is a bug: neither damage nor a user's mistake."""
     with up(tmp_path / "data") as running, Asker(running.url) as asker:
         asker.post(DROPPED)
     [index] = (running.folder / "index").glob("*.sqlite")
@@ -248,7 +248,7 @@ def test_a_fault_is_one_line_with_a_reference_and_the_file_of_its_traceback(
     assert f"Report the bug with its traceback, which is in {file}." in text
     assert "Traceback" not in told.stderr
     assert "no such column" in file.read_text()
-    assert file.stat().st_mode & 0o077 == 0, "for its owner alone"
+    assert file.stat().st_mode & 0o077 == 0, "only the owner may read the file"
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_a_name_means_what_it_was_bound_to_then(command: Command, data: Path) ->
     assert found["canonical"] == {"namespace": SILVER[0], "name": SILVER[1]}
 
 
-# Two files of events
+# Comparing two files of events
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def files(tmp_path: Path) -> Callable[[list[Any], list[Any]], tuple[Path, Path]]
 
 
 def mailing(*steps: Any, **more: Any) -> Any:
-    """Return a run that writes mailings with column lineage, or without where it has no steps."""
+    """Return a run that writes mailings, with column lineage if there are steps."""
     fields = {"contact": [source(SILVER, "email", *steps)]} if steps else {}
     return run(1, more.pop("second", 0), made(MAILING, fields, columns="contact"), reads=[made(SILVER, {})], **more)
 

@@ -1,4 +1,4 @@
-"""Commands that ask a running Headwater, as users meet it: the same answers as a folder's, and each way it can fail."""
+"""Commands that ask a running Headwater: the same answers as for a folder, and every way in which they can fail."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ from tests.support.paths import ROOT
 from tests.support.running import started
 from tests.support.servers.loopback_certificate import loopback_certificate
 
-pytestmark = pytest.mark.slow  # a running Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 IMPACT = ("impact", "landing/customers", "email")
 REACHED = {
@@ -104,7 +104,7 @@ def test_keys_and_roles_are_named(keyed_to_read: str) -> None:
 
 
 class Said(NamedTuple):
-    """What a stranger answers."""
+    """An answer of a different server."""
 
     status: int = 200
     body: bytes = b"{}"
@@ -114,7 +114,10 @@ class Said(NamedTuple):
 
 @contextmanager
 def stranger(answer: Callable[[str], Said], context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Serve what is no Headwater, or one of another version; answer: of a path, behind which the last event stands."""
+    """Run a server that is not Headwater, or a different version of it.
+
+    answer: returns the answer for a path, which is followed by the last event id.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""`headwater show`: files on the page, read-only, and nothing left behind."""
+"""`headwater show` displays files on the page, read-only, and leaves no files behind."""
 
 import signal
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.paths import EVENTS
 from tests.support.running import LISTENS, started
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # a running Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 RECORDED = EVENTS / "compat-spark-dataproc-complete.ndjson"
 

@@ -1,4 +1,4 @@
-"""Tables on narrow terminals: they fit, and no name loses its end."""
+"""Tables fit on narrow terminals, and names keep their ends."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ def test_names_in_lists_and_sentences_break_at_their_separators() -> None:
 
 
 class Terminal(io.StringIO):
-    """What is printed to, where somebody looks at it."""
+    """An output stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -116,7 +116,7 @@ def test_a_table_is_printed_as_csv_with_whole_names(monkeypatch: pytest.MonkeyPa
 
 
 def commands(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command by its words; a group that does something itself, too."""
+    """Yield every command with its words, including groups that run without a subcommand."""
     if not hasattr(group, "commands") or group.invoke_without_command:
         yield " ".join(path), group
     for name, inner in getattr(group, "commands", {}).items():
@@ -128,7 +128,7 @@ def test_every_command_that_prints_a_table_offers_csv_and_wide() -> None:
     printing = {name for name, found in options.items() if "--json" in found}
     assert {"check", "log show", "backup", "spark refresh", "fabric check", "sinks", "contract check"} < printing
     assert {name for name in printing if not {"--csv", "--wide"} <= options[name]} == {"watch", "connect"}, (
-        "they print lines"
+        "these commands print lines, not tables"
     )
 
 
@@ -166,7 +166,7 @@ def test_two_columns_never_print_as_the_same_text_at_80_columns(seed: int) -> No
         return "".join(part + chance.choice("/._#") for part in parts).rstrip("/._#")
 
     names = list(dict.fromkeys(name() for _ in range(60)))
-    names += [f"{each[:-1]}{'yz'[each.endswith('y')]}" for each in names]  # differ in one letter, at the end
-    names = list(dict.fromkeys([*names, *(f"a{each[1:]}" for each in names)]))  # or at the beginning
+    names += [f"{each[:-1]}{'yz'[each.endswith('y')]}" for each in names]  # the names differ in one letter at the end
+    names = list(dict.fromkeys([*names, *(f"a{each[1:]}" for each in names)]))  # or in one letter at the beginning
     found = fold_table(["column", "via", "why"], [[each, "bronze/orders#id", "read by a job"] for each in names], 80)
     assert len({row[0].replace("\n", "") for row in found.rows}) == len(names)

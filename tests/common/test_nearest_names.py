@@ -1,4 +1,4 @@
-"""The nearest names: which known names are suggested for one that nobody knows."""
+"""The known names that are suggested for an unknown one."""
 
 import pytest
 

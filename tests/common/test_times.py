@@ -1,4 +1,4 @@
-"""Times beyond what a timestamp of the lake can be read back as are no times."""
+"""Times that the lake could not read back are treated as invalid."""
 
 import pytest
 

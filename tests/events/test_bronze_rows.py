@@ -1,4 +1,4 @@
-"""What bronze keeps of an event: its id, names, flags and the rows of its facets."""
+"""The rows that bronze stores for an event: its id, names, flags and facets."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Who wrote a dataset: a DatasetEvent is no job, and a job that reports no input is not the absence of a writer."""
+"""Writers of a dataset: a DatasetEvent is not a job, and a job without reported inputs is still a writer."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def found_upstream(seen: LineageWorld, name: tuple[str, str], *, forward: bool =
 
 
 def upstream_stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Any:
-    """Return (dataset, what lies behind it, jobs) of each stop."""
+    """Return (dataset, datasets beyond it, jobs) of each stop."""
     found = found_upstream(seen, name, forward=forward)
     return [
         (stop.dataset, [each.dataset for each in stop.onward], [job.name for job in stop.jobs]) for stop in found.stops
@@ -110,7 +110,7 @@ APART = (
     run(1, 1, reads=[with_schema(A, "x")], job="show", run_facets=IN_SESSION),
     run(2, 2, with_schema(B, "x"), job="load", run_facets=IN_SESSION),
 )
-"""A session that collects rows of one table, and writes another from memory."""
+"""A session that reads rows of one table and writes a different table from memory."""
 
 
 def test_command_and_agents_name_what_may_be_connected(capsys: pytest.CaptureFixture[str]) -> None:

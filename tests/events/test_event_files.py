@@ -1,4 +1,4 @@
-"""Files of events: every shape people have, and an answer for every file that is none."""
+"""Files of events in every common format, and a clear error for every other file."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Every facet definition in the specification: the smallest facet passes, one that lacks a part fails."""
+"""Every facet definition in the specification: the smallest facet is valid, and one without a required part is not."""
 
 from importlib.resources import files
 from typing import Any
@@ -38,7 +38,7 @@ def short(url: str) -> str:
 
 
 def resolved(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the file's address and the definition a reference means."""
+    """Return the file's address and the definition to which a reference points."""
     address, _, pointer = url.partition("#/$defs/")
     definition: dict[str, Any] = published_schema(address)["$defs"][pointer]
     return address, definition
@@ -50,7 +50,7 @@ def target(address: str, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def smallest(address: str, schema: dict[str, Any]) -> Any:
-    """Make the smallest value a schema of this specification allows."""
+    """Build the smallest value that a schema of this specification allows."""
     if "$ref" in schema:
         return smallest(*target(address, schema))
     if "const" in schema or "enum" in schema:
@@ -109,7 +109,7 @@ def test_a_facet_without_one_of_its_required_properties_is_invalid(url: str) -> 
     wanted = required(address, definition)
 
     assert {"_producer", "_schemaURL"} <= wanted
-    for name in wanted - {"_schemaURL"}:  # without that, its schema is not known
+    for name in wanted - {"_schemaURL"}:  # without `_schemaURL`, the schema is unknown
         facet = smallest_facet(url)
         del facet[name]
         found = errors(facet)

@@ -1,4 +1,4 @@
-"""Facets of a job's newest runs, in the index: what its events say together, as bronze would say it, or nothing."""
+"""Facets of a job's newest runs in the index equal those that bronze would return, or are absent."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ DELETED = facet(_deleted=True)
 
 
 class Index:
-    """An index that takes batches of events, and all that it ever took."""
+    """An index that accepts batches of events, and all events that it accepted."""
 
     def __init__(self, path: Path) -> None:
         self.indexer = Indexer(path, default_rules())
@@ -42,7 +42,7 @@ class Index:
         return {run: {name: json.loads(text) for name, text in facets.items()} for run, facets in recent.items()}
 
     def from_bodies(self, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return what is read where the index has nothing."""
+        """Return the facets from the stored bodies, for comparison with the index."""
         return {run: merge_facets([each for of, each in self.stored if of == run], "run") for run in runs}
 
 

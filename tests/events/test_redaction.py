@@ -224,7 +224,7 @@ def test_a_megabyte_built_to_be_slow_is_settled_all_the_same(seed: str, size: in
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", ["-", "--a", "a--"])
 def test_time_is_linear_in_the_length_of_a_command_line(seed: str) -> None:
-    """Three million characters take seconds; where a name is read from every dash on, they take hours."""
+    """Three million characters take seconds. If a rule read on from every dash, they would take hours."""
     text = (seed * 3_000_000)[:3_000_000]
 
     assert redact_value(f"-- password=hunter2 {text}") == f"-- password=[REDACTED] {text}"
@@ -265,14 +265,16 @@ def test_the_documented_examples_come_out_as_documented() -> None:
 
 
 def show(before: str) -> str:
-    """Return a documented example redacted: as JSON where it is JSON, else as text."""
+    """Return a documented example after redaction, as JSON if it is JSON, else as text."""
     value = json.loads(before) if before[0] in "{[" else before
     clean = redact_value(value)
     return clean if isinstance(clean, str) else json.dumps(clean)
 
 
 def spellings(value: Any) -> list[bytes]:
-    """Return the value as producers write JSON: compact, pretty, ASCII only, with `\\/`, all letters escaped."""
+    r"""Return the value in the JSON styles of producers: compact, pretty, ASCII only, with `\/`, and with escaped
+    letters.
+    """
     compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     pretty = json.dumps(value, indent=2, ensure_ascii=False)
     escaped = compact.replace("/", "\\/").replace("=", "\\u003d").replace("o", "\\u006F")
@@ -280,7 +282,7 @@ def spellings(value: Any) -> list[bytes]:
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return all texts of a tree, keys too."""
+    """Return all texts of a tree, including keys."""
     if isinstance(value, str):
         return [value]
     parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""How much of the corpus of formats is found, what must stay, and that no rule's time grows faster than the text."""
+"""The share of secrets found in the corpus of formats, texts that must not change, and linear running time."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,9 @@ from tests.support.paths import EVENTS, FIXTURES
 
 FORMATS = load_formats()
 KNOWN_MISSES = 0.03
-"""Of the half that no rule was made with a look at: 7 of 290. `python -m bench.redaction` names them."""
+"""Misses in the half of the corpus that was not used to write rules: 7 of 290. `python -m bench.redaction`
+lists them.
+"""
 
 
 def test_the_corpus_is_what_the_figures_say() -> None:
@@ -30,18 +32,19 @@ def test_the_corpus_is_what_the_figures_say() -> None:
 
 
 GITLEAKS: dict[str, list[str]] = json.loads((FIXTURES / "secrets" / "gitleaks.json").read_text())
-"""Rule of gitleaks -> text before an example of its secret, the secret in two parts, text after it."""
+"""gitleaks rule → the text before an example of its secret, the secret in two parts, and the text after it."""
 NOT_HIDDEN = {
     "curl-auth-user", "jwt", "kubernetes-secret-yaml", "private-key", "sendgrid-api-token",
-    "slack-config-access-token", "slack-webhook-url",  # the pattern also matches what no service writes
-    "facebook-access-token", "sourcegraph-access-token", "vault-service-token",  # too short or plain without a name
-    "maxmind-license-key",  # its mark is at the end
+    "slack-config-access-token", "slack-webhook-url",  # the pattern also matches texts that no service issues
+    # too short, or not recognizable without a name
+    "facebook-access-token", "sourcegraph-access-token", "vault-service-token",
+    "maxmind-license-key",  # its distinctive part is at the end
     "flutterwave-public-key",  # a public key
 }  # fmt: skip
 
 
 def test_each_token_format_that_gitleaks_knows_by_its_text_is_hidden() -> None:
-    """Made by `python -m tools.gitleaks_examples` (docs/decisions/0126)."""
+    """The examples come from `python -m tools.gitleaks_examples` (docs/decisions/0126)."""
     kept = {name for name, (before, *secret, after) in GITLEAKS.items()
             if "".join(secret) in redact_text("".join([before, *secret, after]))}  # fmt: skip
     assert len(GITLEAKS) >= 120
@@ -251,7 +254,7 @@ def test_no_rule_reads_a_text_again_for_each_of_its_matches(rule: RedactionRule)
 
 @pytest.mark.parametrize(("pattern", "unit", "found"), [("a(?:[^b]*b)?", "a", "ab"), ("://[^@]*@|://", "://", "://x@")])
 def test_a_rule_that_reads_on_from_every_match_would_be_found(pattern: str, unit: str, found: str) -> None:
-    """Both take four times the CPU for a text of twice the length."""
+    """Both rules need four times the CPU for a text of twice the length."""
     searched = re2.compile(pattern.encode())
     assert reads_on(searched, ("", unit), endings(searched, [found]))
 

@@ -1,4 +1,4 @@
-"""Why a run failed: what facets tell, a recorded failure of the Spark listener, in every way of asking."""
+"""Errors of failed runs: the facets that report them, a recorded failure of the Spark listener, and all interfaces."""
 
 import json
 from pathlib import Path
@@ -149,7 +149,7 @@ def test_errors_do_not_have_the_prefix_of_modules_of_airflow() -> None:
     (untraced,) = errors_in({"errorMessage": {"message": f"Task failed: {raised}"}})
     assert untraced.message == "Task failed: night.OutOfStock: 17 orders"
     (other,) = errors_in({"errorMessage": {"message": "unusual_prefix_night.OutOfStock"}})
-    assert other.message == "unusual_prefix_night.OutOfStock", "a name that Airflow does not give"
+    assert other.message == "unusual_prefix_night.OutOfStock", "Airflow does not use this prefix"
 
 
 def failed(number: int, *, run_facets: Json, **more: Any) -> bytes:
@@ -158,7 +158,7 @@ def failed(number: int, *, run_facets: Json, **more: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with the recording of a listener, and failures as other producers tell them."""
+    """Create a lake with the recording of a listener, and with failures in the forms of other producers."""
     world = World(tmp_path_factory.mktemp("errors") / "data")
     asserted = dataset(("s3://lake", "sales")) | {
         "inputFacets": {"dataQualityAssertions": facet(assertions=[{"assertion": "unique", "success": False}])}
@@ -190,8 +190,8 @@ def test_a_recorded_failure_of_spark_shows_pythons_error_first(data: Path) -> No
     first, python, stage = error["causes"]
     assert first["what"] == ZERO
     assert first["trace"][-2].endswith("map(lambda x:1//0).count())")
-    assert first["telling"] == first["trace"][-6:], "Python raised at the end of its trace"
-    assert stage["telling"] == stage["trace"][:6], "Java at the beginning"
+    assert first["telling"] == first["trace"][-6:], "Python's error is at the end of its trace"
+    assert stage["telling"] == stage["trace"][:6], "Java's error is at the beginning of its trace"
     assert python["what"] == "org.apache.spark.api.python.PythonException"
     assert stage["what"].startswith("org.apache.spark.SparkException: Job aborted due to stage failure")
     assert "Traceback" not in stage["what"]

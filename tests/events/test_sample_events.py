@@ -1,4 +1,4 @@
-"""Every sample event of others, posted: how many are stored, duplicates, rejected and refused, file by file."""
+"""Post every sample event of other projects and count the stored, duplicate, rejected and refused ones by file."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ import pytest
 from tests.support.http_client import Gateway, running
 from tests.support.paths import EVENTS
 
-# Checked by hand against the three shapes of an event (docs/reference/api.md): what is refused lacks what stands
-# beside it.
+# Checked by hand against the three shapes of an event (docs/reference/api.md). The comment next to each file names the
+# missing members of refused events.
 STORED_AND_REFUSED: dict[str, tuple[int, int]] = {
-    "compat-simple-run-event": (1, 0),  # `runId: "run_id"` and `producer: "producer"` are odd, not wrong
+    "compat-simple-run-event": (1, 0),  # `runId: "run_id"` and `producer: "producer"` are unusual but valid
     "compat-spark-dataproc-complete": (12, 0),
     "compat-spark-dataproc-simple": (4, 0),
-    "fluentd-proxy": (9, 1),  # line 9: run.runId; the files called invalid are so only inside facets
+    "fluentd-proxy": (9, 1),  # line 9: run.runId; the files named invalid are invalid only within facets
     "spark-3.5.7-listener-1.53.0": (314, 0),
     "spark-cli": (0, 4),  # lines 1, 3, 4: run.runId; line 2: eventTime
     "spark-docs-quickstart": (1, 0),
@@ -55,7 +55,7 @@ def test_each_file_is_stored_and_refused_as_counted_and_a_second_time_all_duplic
 
 
 def counts(*, stored: int = 0, duplicates: int = 0, refused: int = 0) -> dict[str, int]:
-    """Return what the audit must have grown by; nothing is ever rejected or left pending."""
+    """Return the expected growth of the audit's counts. No event may be rejected or still pending."""
     return {
         "received": stored + duplicates, "stored": stored, "removed": 0, "duplicates": duplicates, "rejected": 0,
         "refused": refused, "pending": 0, "lost": 0, "balanced": 0,
@@ -63,7 +63,7 @@ def counts(*, stored: int = 0, duplicates: int = 0, refused: int = 0) -> dict[st
 
 
 def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """Return the difference of two audits, which must both balance."""
+    """Check that two audits balance, and return their difference."""
     assert before["balanced"]
     assert after["balanced"]
     return {name: after[name] - before[name] for name in counts()}

@@ -1,4 +1,4 @@
-"""Forty secrets and more, planted in events: none is in the lake, in a log line or in an answer (promise P6)."""
+"""More than forty secrets in events must not appear in the lake, in log lines or in answers (promise P6)."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ HIDDEN: dict[str, tuple[str, bytes]] = {
     "500 levels deep": ("pLanted7Deep", b'{"a":' * 500 + b'{"password":"pLanted7Deep"}' + b"}" * 500),
     "in a body kept as a claim": ("pLanted7Claim", b'{"a":"' + b"x" * (2 << 20) + b'","password":"pLanted7Claim"}'),
 }
-"""Where decoding or the search for suspicious text could overlook a secret: the secret and a facet's raw text."""
+"""Secrets that decoding or the search for suspicious text could overlook, each with a facet's raw text."""
 
 PLANTED = [(name, body(event), secret) for name, event, secret in planted_events()] + [
     (name, with_raw(run_event(), facet), secret) for name, (secret, facet) in HIDDEN.items()
@@ -44,7 +44,7 @@ PLANTED = [(name, body(event), secret) for name, event, secret in planted_events
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """Post every planted event: alone, again as gzip and in a batch, cut off, and where it may not go."""
+    """Post every event with a secret: alone, as gzip, in a batch, truncated, and to forbidden places."""
     planted = [text for _, text, _ in PLANTED]
     with running(tmp_path_factory.mktemp("secrets") / "data", keys=KEYS) as started:
         with started.client(authorization=f"Bearer {KEY}") as client:
@@ -69,7 +69,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="module")
 def secrets() -> dict[str, str]:
-    """Return every secret by the name of where it is planted."""
+    """Return every secret by the name of its place."""
     planted = {name: secret for name, _, secret in PLANTED}
     assert len(planted) == len(PLANTED) >= 40
     return planted | {"key": KEY, "read key": READ_KEY, "fenced key": FENCED_KEY, "namespace": IN_A_NAMESPACE, **AGENTS}
@@ -114,7 +114,8 @@ def test_no_answer_holds_a_secret(gateway: Gateway, secrets: dict[str, str]) -> 
 
 
 def test_a_file_beside_log_and_claims_holds_no_secret(gateway: Gateway, secrets: dict[str, str]) -> None:
-    raw = {"log", "claims", "lake"}  # log and claims hold raw bodies: own container, own role, short life
+    # log and claims contain raw bodies, which have their own container, their own role and a short retention
+    raw = {"log", "claims", "lake"}
     others = [path for path in gateway.folder.rglob("*") if path.relative_to(gateway.folder).parts[0] not in raw]
     for path in others:
         if path.is_file():
@@ -122,7 +123,7 @@ def test_a_file_beside_log_and_claims_holds_no_secret(gateway: Gateway, secrets:
 
 
 def found_in(text: str, secrets: dict[str, str]) -> list[str]:
-    """Return the names of the secrets that stand in a text, as such or as JSON, once or twice encoded."""
+    """Return the names of the secrets that a text contains, literally or encoded as JSON once or twice."""
     return [name for name, secret in secrets.items() if any(form in text for form in _forms(secret))]
 
 

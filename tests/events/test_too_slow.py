@@ -1,4 +1,4 @@
-"""A record that takes too much CPU is rejected with its reason, and what stands beside it goes on."""
+"""A record that needs too much CPU time is rejected with its reason, and the records around it are stored."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.support.data.planted_secrets import in_sql
 from tests.support.lake_check import rows
 
 SLOW = body(in_sql("-- " + "password=x1 and --token y2 " * 150_000))
-"""4 MB, seconds of CPU; an ordinary event takes less than a thousandth of one."""
+"""4 MB that take seconds of CPU time. An ordinary event takes less than a millisecond."""
 
 
 def test_a_slow_record_is_rejected_and_the_others_go_on(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A transport's line of losses becomes an event like any other."""
+"""A transport's report of lost events is stored as an event like any other."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Events against the published schemas: the samples' own manifest is the oracle."""
+"""Events are validated against the published schemas. The samples' own manifest contains the expected results."""
 
 import json
 import socket
@@ -78,7 +78,7 @@ def test_the_core_verdict_on_every_sample_event_is_the_manifests(row: dict[str, 
     core = [problem for problem in errors(sample(row)) if not is_of_a_facet_schema(problem)]
 
     assert (not core) == row["valid_core_formats"]
-    # What is left without format assertion: nothing but formats may separate the manifest's two verdicts.
+    # Without format assertions, only formats may make the manifest's two results differ.
     assert all("expected a" in problem.message for problem in core) or not row["valid_core"]
 
 
@@ -108,7 +108,7 @@ def test_the_verdict_on_every_facet_example_of_the_specification_is_the_manifest
     found = facet_schema(sample(row)[row["facet"]]["_schemaURL"])
 
     assert found.lookup == LOOKUPS[row["facet_schema"]]
-    # The manifest says null where no schema is known: such a facet is never an error.
+    # The manifest contains null if no schema is known. Such a facet is never an error.
     assert (not errors(event)) == (row["facet_valid"] is not False)
 
 
@@ -234,7 +234,7 @@ def test_a_facet_of_an_unknown_schema_is_an_info_and_no_error(url: str) -> None:
             "exact",
             "1-0-0/LineageFacet.json#/$defs/LineageJobFacet",
         ),
-        (  # no part of a facet stands for the facet: it would be checked for less
+        (  # a definition within a facet's schema must not be used for the whole facet
             "https://openlineage.io/spec/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/InputField",
             "exact",
             "1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
@@ -337,7 +337,7 @@ def test_half_a_surrogate_pair_is_named_where_it_matters_and_hides_no_other_face
     run_url = f"{PUBLISHED}spec/facets/1-0-1/NominalTimeRunFacet.json#/$defs/NominalTimeRunFacet"
     found = validate_event(
         with_output_facets(
-            a=facet(SCHEMA_FACET, fields=[{"name": "\udc00"}]),  # JSON allows it, and the schema says nothing
+            a=facet(SCHEMA_FACET, fields=[{"name": "\udc00"}]),  # JSON allows it, and the schema does not forbid it
             b=facet(run_url, nominalStartTime="\ud800"),
             c=facet(SCHEMA_FACET, fields=0),
         )
@@ -413,7 +413,8 @@ WHOLE_CORE = Draft202012Validator({"$ref": CORE}, retriever=published_schema, va
 @given(event=ANY_EVENT)
 @pytest.mark.slow
 def test_the_core_verdict_is_that_of_the_whole_core_schema(event: dict[str, Any]) -> None:
-    # The one exception: the schema accepts a job beside a dataset if one of them is broken, we never do.
+    # There is one exception: the schema accepts a job next to a dataset if one of them is invalid, but Headwater never
+    # does.
     is_two_events = {"job", "dataset"} <= event.keys() and "run" not in event
 
     assert (errors(event) == []) == (WHOLE_CORE.is_valid(event) and not is_two_events)

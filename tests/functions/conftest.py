@@ -1,4 +1,4 @@
-"""The package is built and unpacked once; each module runs its own apps on it."""
+"""Build and unpack the package once. Each module starts its own apps from it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A Function App that runs: unpacked from its package, in its own environment, driven like by the Functions host."""
+"""A running Function App, unpacked from its package into its own environment and driven as by the Functions host."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a client of the app sees."""
+    """An answer to a client of the app."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,7 +43,7 @@ class App:
         self._log = log
         self.index = self._answer()
         self.functions: dict[str, Any] = self.index.get("functions", {})
-        """Empty where the app does not start."""
+        """Empty if the app does not start."""
 
     def logged(self) -> str:
         return self._log.read_text()
@@ -51,7 +51,10 @@ class App:
     def request(
         self, function: str, body: bytes = b"", *, method: str = "POST", target: str = "", **headers: str
     ) -> Reply:
-        """Ask as a client does; target: path and query where the route leaves them open; `_` is `-` in header names."""
+        """Send a request as a client does.
+
+        target: path and query, if the route leaves them open. `_` in header names becomes `-`.
+        """
         assert self.functions, self.index
         sent = {"content_length": str(len(body)), "content_type": "application/json"} | headers
         path = target if target.startswith("/") else f"/{self.functions[function]['bindings'][0]['route']}{target}"
@@ -65,16 +68,19 @@ class App:
     def deliver(
         self, records: Sequence[LoggedRecord | Stored], *, partition: str = "0", offset: str = "{}"
     ) -> str | None:
-        """Deliver records as the Event Hubs trigger does; returns the failure after which it would deliver again."""
+        """Deliver records as the Event Hubs trigger does.
+
+        Returns the failure after which the trigger would repeat the delivery.
+        """
         events = [_event(record, offset) for record in records]
         return self._invoke("parser", kind="events", partition=partition, events=events).get("error")
 
     def tick(self, function: str) -> str | None:
-        """Let a timer trigger fire; returns its failure."""
+        """Fire a timer trigger. Returns its failure, if any."""
         return self._invoke(function, kind="timer").get("error")
 
     def stop(self) -> None:
-        """Let the worker end by itself, as its event loop ends; a killed one loses what it has not written."""
+        """Let the worker exit when its event loop ends. A killed worker would lose unwritten data."""
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait()
@@ -95,7 +101,7 @@ class App:
 
 
 def _event(record: LoggedRecord | Stored, offset: str) -> dict[str, Any]:
-    """Return what the trigger says about a record; a hub counts from 0, the host's times name no zone."""
+    """Return a record in the form of the trigger. A hub counts from 0, and the host's times have no time zone."""
     if isinstance(record, Stored):
         sequence, received_us = record.sequence, record.enqueued_ms * 1000
         properties = {_property(name): _property(value) for name, value in record.properties.items()}
@@ -115,9 +121,9 @@ def _property(value: Any) -> Any:
 
 @contextmanager
 def running(package: Path, output: Path, /, *, hidden: Iterable[str] = (), **settings: Any) -> Iterator[App]:
-    """Start a worker on an unpacked package; settings become HEADWATER_* as in an app's settings.
+    """Start a worker with an unpacked package. Settings become HEADWATER_* variables, as in an app's settings.
 
-    hidden: packages of the worker's environment that the app does not find.
+    hidden: packages of the worker's environment that the app must not find.
     """
     try:
         python = environment()
@@ -138,7 +144,7 @@ def running(package: Path, output: Path, /, *, hidden: Iterable[str] = (), **set
 
 
 def unpacked(folder: Path, write: Callable[[Path], object] = write_package) -> Path:
-    """Build a deployment package and unpack it, as the platform does."""
+    """Build a deployment package and unpack it as the platform does."""
     write(folder / "app.zip")
     with zipfile.ZipFile(folder / "app.zip") as package:
         package.extractall(folder / "wwwroot")

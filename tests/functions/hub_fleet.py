@@ -1,7 +1,7 @@
-"""Instances of the pipeline app on one hub and one lake: they come, share the partitions, are killed, are replaced.
+"""Instances of the pipeline app on one hub and one lake. They start, share the partitions, are killed and are replaced.
 
-Producers post through the receiver app and keep their own list; `Fleet.reckon` holds it, and every sequence number of
-the hub, against a direct read of the lake.
+Producers post through the receiver app and record what they post. `Fleet.reckon` compares the lake with this record and
+with every sequence number of the hub.
 """
 
 import itertools
@@ -36,21 +36,21 @@ KEYS = [{"name": "spark", "key": "spark-key", "roles": ["write", "read"]}]
 BEARER = "Bearer spark-key"
 GROUP = "headwater"
 _PATIENCE_S = 600.0
-"""A busy machine takes minutes to start a worker."""
+"""A busy machine needs minutes to start a worker."""
 _RUN_ID = b'"runId":"'
 _PLACES = ("events", "duplicates", "refused", "rejected")
 
 
 @dataclass(slots=True)
 class Posted:
-    """The producers' own list: by run id, when an event was posted first, and whether that was acknowledged."""
+    """The producers' record: when each run's event was first posted, and whether it was acknowledged."""
 
     begun: dict[str, float] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
 
 
 class Member:
-    """One instance; `said` is what it did so far."""
+    """One instance. `said` contains what it has reported so far."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.said: list[dict[str, Any]] = []
@@ -62,25 +62,25 @@ class Member:
         self._listening.start()
 
     def delivered(self, since: int = 0) -> Counter[str]:
-        """Count the events of each partition whose deliveries came to their end here; since: how much it had said."""
+        """Count the delivered events of each partition. since: skip this many reports."""
         counted: Counter[str] = Counter()
         for one in self.said[since:]:
             counted[one.get("partition", "")] += one.get("delivered", 0)
         return +counted
 
     def wait_delivered(self, count: int = 1) -> None:
-        """Wait until there was a delivery of so many partitions."""
+        """Wait until the instance has received events of at least this many partitions."""
         self._wait(lambda: len(self.delivered()) >= count)
 
     def wait_delivers(self, partitions: list[str]) -> None:
-        """Wait until there is a delivery of each of these partitions from now on: it has them, and not only had."""
+        """Wait for a new delivery of each of these partitions, which proves that the instance still owns them."""
         since = len(self.said)
         self._wait(lambda: set(partitions) <= self.delivered(since).keys())
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
         while not condition():
-            assert self.runs(), f"The instance has ended: {self.said[-3:]}"
+            assert self.runs(), f"The instance has exited: {self.said[-3:]}"
             assert time.monotonic() < deadline, self.said[-3:]
             rest()
 
@@ -88,18 +88,18 @@ class Member:
         return self._process.poll() is None
 
     def wait_dead(self) -> None:
-        """Wait for the end of an instance whose worker kills itself."""
+        """Wait until an instance whose worker kills itself has exited."""
         self._process.wait(_PATIENCE_S)
         self._listening.join()
-        self.begin_draining()  # of one that is dead this closes our end of the pipe
+        self.begin_draining()  # closes our end of the pipe
 
     def kill(self) -> None:
-        """Kill host and worker at once, as a machine that goes."""
+        """Kill host and worker at once, as when a machine fails."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self.wait_dead()
 
     def drain(self) -> None:
-        """Let it end what it does and give its partitions back, as before another version takes its place."""
+        """Let the instance finish its work and release its partitions, as before a new version replaces it."""
         self.begin_draining()
         self.wait_dead()
         assert self.said[-1] == {"drained": True}
@@ -117,9 +117,11 @@ class Member:
 
 
 class Fleet:
-    """A hub of some partitions, a lake on Azurite, a receiver that answers questions, too, and no instance yet.
+    """A hub with partitions, a lake on Azurite, and a receiver that also answers questions.
 
-    renew_s, expire_s: how often an instance renews its leases, and when one that does not has lost them.
+    It starts without instances.
+
+    renew_s: how often an instance renews its leases. expire_s: when an instance that does not renew loses them.
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class Fleet:
         self._stack.close()
 
     def start(self, **more: Any) -> Member:
-        """Start an instance on a disk of its own; more: further settings of its app."""
+        """Start an instance with its own disk. more: further settings of its app."""
         disk = self._folder / f"instance-{len(self.members)}"
         disk.mkdir()
         settings = {**self._settings, "triggers": ["parser"], "data": str(disk), **more}
@@ -171,7 +173,7 @@ class Fleet:
         return self.members[-1]
 
     def post(self, events: list[bytes]) -> None:
-        """Post as producers do: what was not acknowledged is sent again."""
+        """Post as producers do: repeat unacknowledged events."""
         keys = [_run_of(event) for event in events]
         began = time.time()
         for key in keys:
@@ -181,12 +183,12 @@ class Fleet:
         self.posted.acknowledged.update(keys)
 
     def begun(self, event: bytes) -> float:
-        """Return when an event was posted first (s since 1970)."""
+        """Return when an event was first posted, in seconds since 1970."""
         return self.posted.begun[_run_of(event)]
 
     @contextmanager
     def load(self, events: Iterator[list[bytes]], every_s: float) -> Iterator[None]:
-        """Post, from a thread, one list of events after the other while the block runs."""
+        """Post one list of events after the other from a thread while the block runs."""
         over = threading.Event()
 
         def post_on() -> None:
@@ -206,7 +208,7 @@ class Fleet:
             posting.result()
 
     def watermarks(self, events: DeltaTable | None = None) -> dict[str, int]:
-        """Return the last sequence of each partition that the lake has; a hub counts from 0, the lake from 1."""
+        """Return the last sequence number of each partition in the lake. A hub counts from 0, the lake from 1."""
         events = events or self.table("events")
         life = events.metadata().configuration["headwater.incarnation"]
         return {
@@ -214,11 +216,10 @@ class Fleet:
         }
 
     def table(self, name: str) -> DeltaTable:
-        """Open a table of bronze."""
         return DeltaTable(f"{self.lake['lake']}/bronze/{name}", storage_options=self.lake["lake_options"])
 
     def wait_stored(self) -> None:
-        """Wait until the lake has all that the hub has now."""
+        """Wait until the lake contains all events that the hub has now."""
         tails = {name: len(self.hub.stored(int(name))) for name in self.partitions}
         deadline = time.monotonic() + _PATIENCE_S
         while any((found := self.watermarks())[name] < tail for name, tail in tails.items()):
@@ -226,7 +227,10 @@ class Fleet:
             time.sleep(0.2)
 
     def reckon(self) -> Counter[str]:
-        """Hold the list and the hub's sequences against the lake, then ask for the audit; returns rows by table."""
+        """Compare the lake with the producers' record and the hub, then check the audit.
+
+        Returns the row count by table.
+        """
         self.wait_stored()
         positions: Counter[tuple[str, int]] = Counter()
         found: Counter[str] = Counter()
@@ -237,12 +241,12 @@ class Fleet:
                 for sequence in range(row["sequence"], row.get("to_sequence", row["sequence"]) + 1):
                     positions[row["partition"], sequence] += 1
         on_hub = {(name, one.sequence + 1) for name in self.partitions for one in self.hub.stored(int(name))}
-        assert positions.keys() == on_hub, "a sequence is missing, or none of the hub's"
-        assert set(positions.values()) == {1}, "a sequence is in two places"
+        assert positions.keys() == on_hub, "a sequence number is missing in the lake or unknown to the hub"
+        assert set(positions.values()) == {1}, "a sequence number is stored twice"
         runs = Counter(
             row["run_id"] for row in rows_at(self.lake["lake"], "events", ["run_id"], self.lake["lake_options"])
         )
-        assert set(runs.values()) == {1}, "an event is there twice"
+        assert set(runs.values()) == {1}, "an event is stored twice"
         assert self.posted.acknowledged <= runs.keys() <= self.posted.begun.keys()
         self._check_audit(len(on_hub), found)
         return found
@@ -255,7 +259,7 @@ class Fleet:
 
     def _acknowledged(self, body: bytes) -> bool:
         answer = self.receiver.request("lineage_batch", body, authorization=BEARER)
-        assert answer.status in (204, 503), answer  # all, or not yet
+        assert answer.status in (204, 503), answer  # either all events are stored, or none yet
         return answer.status == 204
 
 
@@ -265,7 +269,7 @@ def _run_of(event: bytes) -> str:
 
 
 def new_contents() -> Iterator[list[bytes]]:
-    """Yield lists of five events whose columns and lineage are each new: a commit of them writes every such table."""
+    """Yield lists of five events, each with new columns and lineage, so that each commit writes all content tables."""
     for first in itertools.count(0, 5):
         yield [body(run_event(outputs=[_written(f"c{first + one}")])) for one in range(5)]
 

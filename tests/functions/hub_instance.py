@@ -1,10 +1,10 @@
-"""An instance of a Function App on the hub, a process of its own: what the Functions host does around one worker.
+"""An instance of a Function App on the hub, in a separate process that does the work of the Functions host.
 
-Who works on which partition is settled as between real instances: by Microsoft's own event processor (azure-eventhub),
-whose leases and checkpoints are blobs (BlobCheckpointStore). From the host are: how long events are gathered
-(host.json of the package), that a delivery that fails is tried again, ever later, and that a checkpoint follows a
-success. Ends when its standard input does: takes nothing new, lets what is under way come to its end, gives its
-partitions back. Says what it does on standard output, one JSON a line.
+Microsoft's event processor (azure-eventhub) assigns the partitions, as between real instances. Its leases and
+checkpoints are blobs (BlobCheckpointStore). This module imitates the host: it gathers events as configured in the
+package's host.json, repeats failed deliveries with growing pauses, and writes a checkpoint after a success. When
+standard input ends, the process accepts no new events, finishes deliveries in progress and releases its partitions. It
+reports on standard output, one JSON object per line.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from tests.support.servers.azurite import ACCOUNT, KEY
 from tests.support.servers.event_hub import Stored
 
 _LONGEST_S = 60.0
-"""Of the waits before a delivery is tried again: `maximum_interval` of the parser's trigger."""
+"""The longest pause before a repeated delivery: `maximum_interval` of the parser's trigger."""
 _LOOK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """When the host delivers what it has of a partition: so many events, or so long after the first."""
+    """When the host delivers gathered events of a partition: at a number of events, or some time after the first."""
 
     least: int
     most: int
@@ -43,7 +43,7 @@ class Gathering:
 
     @classmethod
     def of(cls, package: Path) -> "Gathering":
-        """Read host.json."""
+        """Read the values from host.json."""
         hubs = json.loads((package / "host.json").read_text())["extensions"]["eventHubs"]
         hours, minutes, seconds = map(int, hubs["maxWaitTime"].split(":"))
         wait = timedelta(hours=hours, minutes=minutes, seconds=seconds)
@@ -52,7 +52,7 @@ class Gathering:
 
 @dataclass(slots=True)
 class _Gathered:
-    """Events of one partition that wait for their delivery."""
+    """Events of one partition that wait for delivery."""
 
     events: list[EventData] = field(default_factory=list)
     since: float = 0.0
@@ -70,12 +70,12 @@ class Instance:
         self._drains = False
 
     async def owns(self, context: PartitionContext) -> None:
-        """Begin a partition afresh: what was gathered before it was lost is read again, from the checkpoint."""
+        """Start a partition from the checkpoint, without the events gathered before the lease was lost."""
         self._gathered[context.partition_id] = _Gathered()
         _say(owns=context.partition_id)
 
     async def take(self, context: PartitionContext, events: list[EventData]) -> None:
-        """Gather, and deliver when it is time."""
+        """Gather events and deliver them when it is time."""
         gathered = self._gathered[context.partition_id]
         if not gathered.events:
             gathered.since = time.monotonic()
@@ -89,10 +89,10 @@ class Instance:
             task = asyncio.create_task(self._deliver(context, batch))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
-            await task  # which is cancelled with the partition's lease; the worker goes on, as a function does
+            await task  # losing the partition's lease cancels the await, but the worker continues, as in Azure
 
     async def drain(self) -> None:
-        """Take nothing new and wait for what is under way."""
+        """Accept no new events and wait for deliveries in progress."""
         self._drains = True
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
@@ -110,7 +110,7 @@ class Instance:
             try:
                 return self._app.deliver(events, partition=partition)
             except (AssertionError, OSError):
-                os._exit(1)  # the worker was killed; the platform replaces the instance
+                os._exit(1)  # the worker was killed; the platform would replace the instance
 
 
 def _stored(event: EventData) -> Stored:
@@ -153,7 +153,7 @@ async def _run(app: App, asked: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run one instance; the only argument says what it works on."""
+    """Run one instance. The only argument contains its configuration as JSON."""
     asked = json.loads(sys.argv[1])
     with running(Path(asked["package"]), Path(asked["log"]), **asked["settings"]) as app:
         asyncio.run(_run(app, asked))

@@ -1,4 +1,4 @@
-"""Azure's own worker library runs the API on a small disk: size and limit of the index, and a disk that is full."""
+"""Azure's worker library runs the API on a small disk: size and limit of the index, and a full disk."""
 
 import time
 from pathlib import Path
@@ -21,7 +21,7 @@ DAY_US = 86_400_000_000
 
 
 def stored_world(folder: Path) -> World:
-    """Return a world whose lake, a folder that several machines see, holds 20 events."""
+    """Return a world with 20 events, whose lake is a folder that several machines share."""
     world = World(folder / "world", lake=str(folder / "lake"))
     world.append(*(event(f"{number:032x}", ("a", "b")) for number in range(20)))
     while world.parser().commit_next():
@@ -36,7 +36,7 @@ def test_the_index_grows_by_what_an_event_takes_and_what_was_received_lately(tmp
     assert index_growth(home, now_us) == IndexGrowth(0, None), "there is no index yet"
     open_view_opener(world.settings, world.folder)
     size = home.size_bytes()
-    assert index_growth(home, now_us).bytes_per_day is None, "a few seconds tell no rate"
+    assert index_growth(home, now_us).bytes_per_day is None, "a few seconds are not enough to compute a rate"
     assert index_growth(home, now_us + 2 * DAY_US).bytes_per_day == pytest.approx(size / 2, rel=0.2)
     assert index_growth(home, now_us + 30 * DAY_US).bytes_per_day == 0, "no event arrived in the last seven days"
     assert IndexGrowth(100, 10.0).days_until(250) == 15
@@ -77,7 +77,7 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
             shown = metrics(app)
             assert (shown["headwater_index_in_trouble"], shown["headwater_snapshot_in_trouble"]) == (1, 1)
             assert "the disk has no free bytes" in (app.tick("snapshot") or ""), (
-                "also while another thread keeps the index"
+                "it reports the full disk even while another thread updates the index"
             )
 
             disk.free()
@@ -95,4 +95,4 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
             assert shown["headwater_index_disk_bytes"] == LIMIT
             assert shown["headwater_index_bytes"] >= size
             assert (shown["headwater_index_in_trouble"], shown["headwater_snapshot_in_trouble"]) == (0, 0)
-            assert list((tmp_path / "lake" / "index").rglob("*.json")), "there is a snapshot"
+            assert list((tmp_path / "lake" / "index").rglob("*.json")), "there must be a snapshot"

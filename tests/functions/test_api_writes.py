@@ -1,4 +1,4 @@
-"""Azure's own worker library runs an app of all stations: a change through Marquez's API is an event in its log."""
+"""Azure's worker library runs an app with all triggers: a change through Marquez's API is an event in its log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def change(app: App, method: str, path: str, sent: bytes = b"", key: str = "boss
 
 
 def seen(app: App, world: World, path: str) -> Any:
-    """Let the parser's trigger fire with what is in the log, and ask until the index has it."""
+    """Fire the parser's trigger with the records of the log, and ask until the index contains the event."""
     assert app.deliver(world.records(1, world.reader().tail())) is None
     while (answer := change(app, "GET", path, key="viewer-key")).status != 200:
         assert answer.status in (404, 503), answer.body
@@ -52,12 +52,14 @@ def test_changes_are_events_of_who_made_them_and_show_once_the_index_has_them(ap
 
     tagged = change(app, "PUT", "tags/gold", b'{"description": "the best"}')
     assert (tagged.status, tagged.json()) == (200, {"name": "gold", "description": "the best"})
-    assert tagged.headers["headwater-index"] == "waits", "the parser's trigger has not fired: answered after 2 s"
+    assert tagged.headers["headwater-index"] == "waits", (
+        "the parser's trigger has not fired, so the answer comes after 2 s"
+    )
     table = f"namespaces/{quote('s3://lake', safe='')}/datasets/orders"
     told = b'{"type": "DB_TABLE", "physicalName": "orders", "sourceName": "s3"}'
     made = change(app, "PUT", table, told, "loader-key")
     assert (made.status, made.json()["name"]) == (200, "orders")
-    assert world.reader().tail() == before + 2, "by the same writer of the log that the receiver's trigger has"
+    assert world.reader().tail() == before + 2, "the same log writer must serve the receiver's trigger and the API"
 
     assert seen(app, world, table)["name"] == "orders"
     assert {"name": "gold", "description": "the best"} in seen(app, world, "tags")["tags"]
@@ -74,7 +76,7 @@ def test_who_may_not_change_things_is_refused_and_nothing_is_appended(app: App, 
 
 
 def test_beside_the_reading_api_inexact_paths_take_events_and_wrong_ones_are_refused(app: App, world: World) -> None:
-    assert "other_paths" not in app.functions, "the route of the reading API has these paths"
+    assert "other_paths" not in app.functions, "the route of the reading API includes these paths"
     before, event = world.reader().tail(), body(run_event())
     assert app.request("api", event, target="/", x_functions_key="loader-key").status == 200
     assert world.records(before + 1, 1 << 30)[0].body == event

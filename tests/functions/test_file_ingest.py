@@ -1,4 +1,4 @@
-"""The timer that takes files in, called as a function: with a real log, and the ledger in a container of Azurite."""
+"""The timer that ingests files, called as a function: with a real log, and the ledger in a container of Azurite."""
 
 import json
 import logging
@@ -102,17 +102,17 @@ def test_taken_files_go_after_their_time_and_never_before_their_events_are_in_br
         deleting = FileIngest(one.model_copy(update={"ingest_keep_hours": 1e-9}))
         for file_ingest in (deleting, deleting):
             file_ingest.run()
-            assert list(server.files), "its events wait in the log"
+            assert list(server.files), "its events are still in the log, so the file must remain"
         World(data).parser().commit_next()
         keeping.run()
-        assert list(server.files), "its time is not over"
+        assert list(server.files), "the file must be kept for the configured time"
         server.put("lineage/b.ndjson", sent[0][:9], datetime.now(UTC).isoformat())
         server.denied = {"DELETE"}
         deleting.run()
         assert "lacks a role" in caplog.text
         server.denied = set()
         deleting.run()
-        assert list(server.files) == ["lineage/b.ndjson"], "what is torn is waited for"
+        assert list(server.files) == ["lineage/b.ndjson"], "the last line is incomplete, so the file must remain"
     assert logged(data) == sent
 
 
@@ -150,7 +150,7 @@ def test_what_was_taken_travels_only_when_it_has_changed(tmp_path: Path, folder:
     ledger = tmp_path / "one/ingest/taken.sqlite"
 
     def asked() -> tuple[list[str], int]:
-        """Run; return how the ledger's copy was asked for, and which file is this machine's."""
+        """Run once. Returns the requests for the ledger's copy, and the inode of this machine's ledger file."""
         before = len(storage.requests)
         file_ingest.run()
         about = [each for each in storage.requests[before:] if "taken.sqlite" in each]
@@ -193,7 +193,9 @@ def named(given: Settings) -> list[str | None]:
 
 
 def test_the_trigger_is_a_timer(tmp_path: Path, folder: Path) -> None:
-    assert not named(Settings.model_validate({"data": tmp_path / "none"})), "where no folder is named"
+    assert not named(Settings.model_validate({"data": tmp_path / "none"})), (
+        "without a configured folder there must be no function"
+    )
     app = func.FunctionApp()
     app.register_functions(blueprint(settings(tmp_path / "data", folder)))
 

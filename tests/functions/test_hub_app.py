@@ -1,4 +1,4 @@
-"""Both apps of a deployment, from a post to a row: real SDKs, an event hub on loopback, claims and lake on Azurite."""
+"""Both apps of a deployment, from a request to a row: real SDKs, an event hub on loopback, and Azurite."""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def settings(hub: HubServer, storage: Storage, lake: dict[str, Any]) -> dict[str
 
 @pytest.fixture(scope="module")
 def receiver(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """Run the receiver of its own small package, without what that does not install."""
+    """Run the receiver from its own small package, without packages that its requirements do not contain."""
     folder = tmp_path_factory.mktemp("receiver")
     package = unpacked(folder, write_receiver)
     own, others = ((path / "requirements.txt").read_text() for path in (package, ROOT))
@@ -61,20 +61,20 @@ def pipeline(package: Path, settings: dict[str, Any], tmp_path_factory: pytest.T
 
 
 def post_until_kept(receiver: App, event: bytes) -> None:
-    """Post as a producer does: what a busy machine could not keep in time is sent again."""
+    """Post as a producer does: repeat the request while a busy machine answers 503."""
     while (status := receiver.request("lineage", event, authorization=BEARER).status) != 200:
         assert status == 503
 
 
 def rows(lake: dict[str, Any], table: str, *columns: str) -> list[dict[str, Any]]:
-    """Read a table of bronze, past all code of ours."""
+    """Read a table of bronze without Headwater's code."""
     found = DeltaTable(f"{lake['lake']}/bronze/{table}", storage_options=lake["lake_options"])
     read: list[dict[str, Any]] = found.to_pyarrow_table(columns=list(columns)).to_pylist()
     return read
 
 
 def in_lake(lake: dict[str, Any], partition: str) -> list[int]:
-    """List every sequence of a partition, whichever table has it, gaps spelled out."""
+    """List every sequence number of a partition in all tables, with gaps expanded."""
     found: list[int] = []
     for table in ("events", "duplicates", "refused", "rejected"):
         for row in rows(lake, table, "partition", "sequence", *(["to_sequence"] if table == "rejected" else [])):
@@ -91,7 +91,8 @@ def test_what_the_receiver_app_acknowledged_the_pipeline_app_stores(
     stored = {partition: hub.stored(partition) for partition in (0, 1)}
     assert all(len(events) > 4 for events in stored.values())
     assert sorted(event.body for events in stored.values() for event in events) == sorted(sent)
-    for partition, events in stored.items():  # the first and the last two of each: the rest is read from the hub
+    # deliver the first and the last two events of each partition, so the rest is read from the hub
+    for partition, events in stored.items():
         delivered = [events[0], *events[-2:]]
         assert pipeline.deliver(delivered, partition=str(partition), offset="1:{}:12") is None
         assert in_lake(lake, str(partition)) == list(range(1, events[-1].sequence + 2))
@@ -99,7 +100,7 @@ def test_what_the_receiver_app_acknowledged_the_pipeline_app_stores(
 
 
 def newest(hub: HubServer) -> tuple[str, Stored]:
-    """Return what came last, and the partition it is on."""
+    """Return the newest event with its partition."""
     found = [(str(partition), events[-1]) for partition in (0, 1) if (events := hub.stored(partition))]
     return max(found, key=lambda one: one[1].enqueued_ms)
 
@@ -145,7 +146,8 @@ def test_a_large_event_goes_by_a_claim_and_waits_while_the_storage_is_down(
 def test_events_that_the_hub_no_longer_has_become_a_gap_and_nothing_waits_for_them(
     hub: HubServer, receiver: App, pipeline: App, lake: dict[str, Any]
 ) -> None:
-    assert pipeline.deliver(hub.stored(0)[-1:]) is None  # also what was kept too late to be acknowledged is in the lake
+    # events that were stored too late to be acknowledged are in the lake, too
+    assert pipeline.deliver(hub.stored(0)[-1:]) is None
     begin = len(hub.stored(0))
     while len(hub.stored(0)) < begin + 4:
         assert receiver.request("lineage", body(run_event()), authorization=BEARER).status == 200

@@ -1,4 +1,4 @@
-"""Several instances of the pipeline app on one hub: killed amid a commit, killed outright, replaced: exactly once."""
+"""Several instances of the pipeline app on one hub are killed or replaced: every event is stored exactly once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def fleet(package: Path, storage: Storage, tmp_path: Path) -> Iterator[Fleet]:
 def test_partitions_move_from_instances_that_die_or_are_replaced_and_every_event_is_there_once(fleet: Fleet) -> None:
     dies, stays = fleet.start(failpoint="parser.after_schemas:2"), fleet.start()
     with fleet.load(new_contents(), every_s=0.1):
-        dies.wait_dead()  # amid a commit of its own, some tables written and the last one not
+        dies.wait_dead()  # it dies during a commit, after writing some tables but not the last one
         stays.wait_delivers(fleet.partitions)
         new = fleet.start()
         new.wait_delivered()

@@ -1,4 +1,6 @@
-"""What goes to the cloud: the files that the app needs and no others, and every package they import."""
+"""The deployment package contains the files that the app needs and no others, and requirements for all
+their imports.
+"""
 
 import hashlib
 import re
@@ -20,11 +22,11 @@ NEVER_OPENED = (
     "headwater.intake.event_log.kafka",
     "headwater.sinks.control.replay",
 )
-"""Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
+"""Modules that `runtime/` imports only for the command line, or for a log that the app does not use."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}
-"""Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, which say so: whoever wants one adds it."""
+"""Packages for sinks to Kafka, to DataHub's topic, at AWS or Google. Error messages ask users to install them."""
 HASHED = "headwater/spark/"
-"""Shipped for the version of the rules, never imported."""
+"""Shipped because the rules version is a hash of it, but never imported."""
 OF_THE_RECEIVER = (ROOT / "tools" / "receiver-app.in").read_text()
 REQUIRED = OF_THE_RECEIVER + (ROOT / "tools" / "function-app.in").read_text()
 LOCKS = {name: (ROOT / name).read_text() for name in ("locks/dev.txt", "locks/functions.txt")}
@@ -73,7 +75,8 @@ def test_the_packed_app_finds_every_built_in_part_without_metadata(packed: Path,
     with zipfile.ZipFile(packed) as package:
         package.extractall(tmp_path)
     packages = str(Path(pytest.__file__).parents[1])
-    command = [sys.executable, "-I", "-S", "-c", _PARTS, str(tmp_path), packages]  # -S: no link to this repository
+    # -S hides this repository's site packages
+    command = [sys.executable, "-I", "-S", "-c", _PARTS, str(tmp_path), packages]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [*LOGS.built_in, *TARGETS.built_in, *QUESTIONS.built_in], done.stderr
 
@@ -112,7 +115,7 @@ def test_requirements_cover_every_import_and_nothing_more() -> None:
 
 
 def distribution(module: str, found: dict[str, list[str]] | object) -> str:
-    """Return the package that a module comes with; all of Azure's share the name `azure`."""
+    """Return the package that contains a module. All Azure packages share the name `azure`."""
     if module.startswith("azure.storage.filedatalake"):
         return "azure-storage-file-datalake"
     if module.startswith("azure."):
@@ -127,7 +130,7 @@ def test_the_app_installs_the_versions_that_were_tested() -> None:
     assert required.items() <= installed.items()
     developed, worker = pinned(LOCKS["locks/dev.txt"]), pinned(LOCKS["locks/functions.txt"])
     assert {name: worker[name] for name in installed} == installed
-    shared = required.keys() & developed.keys() - {"azure-functions"}  # one version per Python there
+    shared = required.keys() & developed.keys() - {"azure-functions"}  # the lock file has one version for each Python
     assert {name: developed[name] for name in shared} == {name: required[name] for name in shared}
     assert f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'" in (LOCKS["locks/dev.txt"])
 
@@ -147,7 +150,7 @@ def test_the_receivers_package_installs_what_its_files_import_in_the_versions_of
     "lock", sorted([ROOT / "requirements.txt", *ROOT.glob("locks/*.txt")]), ids=lambda path: path.name
 )
 def test_what_is_installed_has_a_hash(lock: Path) -> None:
-    """Of the app, too: pip then takes nothing without one, and nothing that is not named."""
+    """With hashes in the file, pip installs only packages that are listed with a hash."""
     blocks = re.split(r"(?m)^(?=[a-zA-Z0-9])", lock.read_text())[1:]
     assert blocks
     assert [

@@ -1,4 +1,4 @@
-"""Azure's own worker library runs the parser out of the deployment package; bronze is read directly after each step."""
+"""Azure's worker library runs the parser from the deployment package. The tests read bronze after each step."""
 
 import json
 import re
@@ -24,10 +24,10 @@ KEYS = [{"name": "viewer", "key": "viewer-key", "roles": ["read"]}]
 
 
 class Hub(World):
-    """The log that the trigger delivers from, and the lake it is delivered to."""
+    """The log from which the trigger delivers, and the lake."""
 
     def grow(self, count: int) -> tuple[int, int]:
-        """Let so many events arrive; return the first and the last sequence."""
+        """Append events. Returns their first and last sequence number."""
         first = self.tail() + 1
         self.append(*(body(run_event()) for _ in range(count)))
         return first, first + count - 1
@@ -38,7 +38,7 @@ class Hub(World):
 
 @contextmanager
 def storage_down(hub: Hub) -> Iterator[None]:
-    """Put something in the lake's place that is no folder."""
+    """Replace the lake with a file."""
     bronze, away = hub.folder / "lake" / "bronze", hub.folder / "away"
     bronze.rename(away)
     bronze.write_text("no folder")
@@ -130,7 +130,7 @@ def test_a_lake_of_another_route_stops_the_trigger_until_it_is_handed_over(app: 
     hub.bronze.events.set_properties({OWNER: "spark/stream"})
     first, last = hub.grow(2)
     with storage_down(hub):
-        app.deliver(hub.records(first, last))  # a parser that is open has checked whose the lake is
+        app.deliver(hub.records(first, last))  # an open parser has already checked the owner of the lake
     failure = app.deliver(hub.records(first, last))
     assert failure
     assert failure.startswith("WrongSetting: The lake belongs to the ingest route 'spark/stream'")
@@ -149,7 +149,7 @@ def test_a_lake_of_another_route_stops_the_trigger_until_it_is_handed_over(app: 
 
 
 def told_of_the_parser(app: App) -> tuple[Any, Any, float]:
-    """Return the audit, readiness, and the metric of the parser's trouble."""
+    """Return the audit, readiness, and the metric for trouble of the parser."""
     asked = ("/api/headwater/v1/audit", "/health/ready", "/metrics")
     audit, ready, metrics = (
         app.request("api", method="GET", target=each, x_functions_key="viewer-key") for each in asked

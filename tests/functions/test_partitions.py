@@ -1,4 +1,4 @@
-"""The partitions of one process, on a real log and a real lake: their turns, and batches that kill."""
+"""The partitions of one process on a real log and a real lake: their order, and batches that kill the process."""
 
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> World:
 
 
 def partition(world: World, deaths: int = 0) -> Partition:
-    """Open the partition as a process does after `deaths` of them at the watermark."""
+    """Open the partition as after `deaths` failed attempts at the watermark."""
     attempts = world.folder / "run" / "attempts-0.json"
     attempts.write_text(f"[0, {deaths - 1}]")
     return Partition(world.reader(), world.parser(), UnfinishedAttempts(attempts))

@@ -1,4 +1,4 @@
-"""Azure's own worker library runs the receiver out of the deployment package; what it acknowledged is in the log."""
+"""Azure's worker library runs the receiver from the deployment package. The log contains what it acknowledged."""
 
 import gzip
 import json

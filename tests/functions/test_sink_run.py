@@ -1,4 +1,6 @@
-"""One run of the timer of sinks: whatever a target does, the others get theirs, it ends, and the next one goes on."""
+"""One run of the sinks' timer: whatever one target does, the others receive their events, and the next run
+continues.
+"""
 
 import json
 import threading
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def name_sinks(world: SinkWorld, **sinks: SinkServer | dict[str, Any]) -> None:
-    """Write the file of sinks: where each one's events go, with options if it has any."""
+    """Write the sinks file with the URL, or the options, of each sink."""
     named = {
         name: {"type": "openlineage", "url": to.url} if isinstance(to, SinkServer) else to for name, to in sinks.items()
     }
@@ -73,7 +75,7 @@ def test_what_the_budget_leaves_the_next_run_does_by_the_file_as_it_is_then(
     name_sinks(world, slow=server)
     while len(server.taken) < 20:
         sink_run.run()
-    assert server.taken == made, "each once, in order"
+    assert server.taken == made, "each event once, in order"
 
 
 def test_two_at_once_lose_nothing_and_give_nothing_up_twice(world: SinkWorld, server: SinkServer) -> None:
@@ -116,7 +118,7 @@ def test_what_many_short_runs_write_is_kept_small(world: SinkWorld, server: Sink
     name_sinks(world, out=server)
     for _ in range(3):
         world.store(*bodies(events(1)))
-        SinkRun(world.settings).run()  # each a process of its own
+        SinkRun(world.settings).run()  # each run stands for a separate process
     log = world.folder / "lake" / "sinks" / "sink_failures" / "_delta_log"
     assert (log / "_last_checkpoint").exists()
     assert world.ledger.sink_counts("out") == (3, 0, 0)

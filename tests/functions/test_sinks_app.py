@@ -1,4 +1,4 @@
-"""Azure's own worker library runs the timer of sinks out of the deployment package: what targets get, what is said."""
+"""Azure's worker library runs the sinks' timer from the deployment package: delivered events and reports."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def file_of(**sinks: Any) -> str:
 
 
 def reports(app: App) -> list[tuple[str, ...]]:
-    """List what was reported: sink, state, events that wait, age of the oldest (s)."""
+    """List the reported sinks: name, state, number of waiting events, age of the oldest event in seconds."""
     return [found.groups() for found in map(_LINE.search, app.logged().splitlines()) if found]
 
 
@@ -45,7 +45,7 @@ def test_a_timer_lets_each_sink_deliver_what_waits_and_reports_what_is_left(
         assert [*app.functions] == ["sinks"]
         assert (timer["type"], timer["schedule"]) == ("timerTrigger", "0 * * * * *")
         assert app.tick("sinks") is None
-        assert (reports(app), world.ledger.exists()) == ([], False), "without a file nothing is done"
+        assert (reports(app), world.ledger.exists()) == ([], False), "without a file, the timer must not do anything"
 
         down.answer = lambda _: Said(429, headers={"retry-after": "3000"})
         one, two = ({"type": "openlineage", "url": each.url} for each in (server, down))
@@ -57,9 +57,9 @@ def test_a_timer_lets_each_sink_deliver_what_waits_and_reports_what_is_left(
         world.store(*bodies(more := events(2)))
         (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {one: {type: openlinage}}")
         assert app.tick("sinks") is None
-        assert server.taken == made + more, "a broken file leaves its last good sinks in force"
+        assert server.taken == made + more, "a broken file must leave the last valid sinks in force"
         assert "sinks.yml, line 2" in app.logged()
-        assert len(down.asked) == 1, "Retry-After holds from run to run"
+        assert len(down.asked) == 1, "Retry-After must apply across runs"
 
 
 def test_beside_the_lake_the_file_is_read_as_the_lake_is_and_changes_are_taken_up(
@@ -82,7 +82,7 @@ def test_beside_the_lake_the_file_is_read_as_the_lake_is_and_changes_are_taken_u
         with storage.failing("broken", "sinks.yml"):
             assert app.tick("sinks") is None
         assert (other.taken, "the store has an internal error (5xx)" in app.logged()) == ([], True), (
-            "the last good sinks stay in force"
+            "the last valid sinks must stay in force"
         )
         assert app.tick("sinks") is None
         assert runs(other.taken) == runs(made)

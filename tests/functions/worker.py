@@ -1,7 +1,8 @@
-"""The place of the Functions host: runs in the app's own environment, drives Azure's worker library, one JSON a line.
+"""Imitate the Functions host: run in the app's environment and drive Azure's worker library, one JSON line per call.
 
-Knows nothing of Headwater. The messages are what the host sends (GrpcMessageConversionExtensions.cs and
-EventHubTriggerBindingStrategy.cs in Microsoft's sources), as plain objects instead of protobuf.
+This file does not import Headwater. Its messages have the form of the host's messages
+(GrpcMessageConversionExtensions.cs and EventHubTriggerBindingStrategy.cs in Microsoft's sources), as plain objects
+instead of protobuf.
 """
 
 import asyncio
@@ -16,14 +17,14 @@ import azure_functions_runtime as worker
 
 
 class Message:
-    """A protobuf message without protobuf: whatever is given becomes a field."""
+    """A message without protobuf: every argument becomes a field."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
 
 
 class TypedData(Message):
-    """One value of one kind."""
+    """A value with its kind, like protobuf's TypedData."""
 
     def __init__(self, **kind: Any) -> None:
         super().__init__(**kind)
@@ -52,7 +53,7 @@ PROTOS = Message(
 
 async def index(app: str) -> dict[str, Any]:
     """Load and index an app, as the host does when it starts a worker."""
-    sys.path[0] = app  # where this file lies is no business of the app
+    sys.path[0] = app  # the folder of this file must not be importable for the app
     init = Message(worker_init_request=Message(capabilities={}, function_app_directory=app))
     answer = await worker.worker_init_request(Message(request=init, properties={"host": "127.0.0.1", "protos": PROTOS}))
     if answer.result.status != StatusResult.Success:
@@ -73,7 +74,7 @@ IDS: dict[str, str] = {}
 
 
 async def invoke(call: dict[str, Any]) -> dict[str, Any]:
-    """Invoke a function as the host does; `result` is false where the host would count a failure and try again."""
+    """Invoke a function as the host does. `result` is false if the host would count a failure and retry."""
     kind = call["kind"]
     value, said = {"http": _http, "events": _events, "timer": _timer}[kind](call)
     request = Message(
@@ -133,14 +134,14 @@ def _timer(_: dict[str, Any]) -> tuple[TypedData, dict[str, Any]]:
 
 
 def hide(packages: set[str]) -> None:
-    """Let packages be as if they were not installed."""
+    """Make packages appear as if they were not installed."""
     for module, packages_of in packages_distributions().items():
         if {name.lower() for name in packages_of} <= packages:
             sys.modules[module] = None  # type: ignore[assignment] # what importlib takes for: cannot be imported
 
 
 async def main() -> None:
-    """Answer line by line; between two lines the event loop goes on, as in a worker."""
+    """Answer line by line. The event loop continues between lines, as in a worker."""
     answers = sys.stdout
     sys.stdout = sys.stderr  # the worker library and the app may print
     hide(set(sys.argv[2:]))

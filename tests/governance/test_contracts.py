@@ -1,4 +1,4 @@
-"""Data contracts: valid by the standard, the same for the same facts, and what breaks them by which run."""
+"""Data contracts are valid by the standard, equal for equal facts, and report which run breaks them."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def sources(views: ViewOpener, world: World) -> Sources:
 
 
 def agreed_on(sources: Sources, dataset: tuple[str, str]) -> Promise:
-    """Return what was promised of a dataset before anything broke."""
+    """Return the contract of a dataset from before anything broke it."""
     (found,) = parse_promises(written(sources, dataset, AGREED), "a test")
     return found
 
@@ -133,7 +133,7 @@ def a_lake(folder: Path, events: Sequence[bytes]) -> World:
 
 
 def is_stable(tmp_path: Path, seeds: Iterable[int]) -> None:
-    """Make the contracts of random worlds, and again of the same events in another order, some sent twice."""
+    """Check that random worlds have the same contracts after shuffling and duplicating events."""
     worlds = [world_in_namespace(random_world(seed), f"w{seed}-") for seed in seeds]
     events = [body(each.event) for world in worlds for each in world]
     once = every_contract(a_lake(tmp_path / "once", events))
@@ -225,7 +225,7 @@ def test_a_newer_contract_counts_its_version_on_and_diff_says_what_breaks(world:
     for name, version, breaks in (("steady", "1.1.0", False), ("type", "2.0.0", True)):
         assert commanded("contract", f"{name}/gold", "--against", AGREED, "--out", old, *data).returncode == 0
         file.write_bytes(old.read_bytes())
-        for _ in range(2):  # again it says the same
+        for _ in range(2):  # the second run must give the same result
             assert commanded("contract", f"{name}/gold", "--out", file, *data).returncode == 0
             assert yaml.safe_load(file.read_text())["version"] == version
         found = commanded("contract", "diff", old, file, "--json")
@@ -308,7 +308,9 @@ def test_a_tagged_column_may_be_readable_only_where_its_policy_allows_it(world: 
     assert broken("*/landing", "*/bronze") == []
     (landing,) = broken("*/bronze")
     assert (landing["kind"], landing["dataset"]) == ("policy.exposed", f"{LAKE}/steady/landing")
-    assert (landing["column"], landing["run"] is not None) == ("email", True), "who tagged the column"
+    assert (landing["column"], landing["run"] is not None) == ("email", True), (
+        "the finding names the run that tagged the column"
+    )
 
 
 def test_contracts_of_others_promise_what_they_say_and_nothing_else(sources: Sources) -> None:
@@ -343,7 +345,8 @@ def test_the_action_is_well_formed_and_checks_as_a_shell_runs_it(world: World, t
     assert used == action["inputs"].keys()
     assert all("default" in each and each["description"] for each in action["inputs"].values())
     scripts = [each for each in steps if "run" in each]
-    assert all("shell" in each and "${{" not in each["run"] for each in scripts)  # none is made of inputs
+    # inputs must not be interpolated into scripts
+    assert all("shell" in each and "${{" not in each["run"] for each in scripts)
     assert {each["value"] for each in action["outputs"].values()} == {
         f"${{{{ steps.{steps[-1]['id']}.outputs.{name} }}}}" for name in action["outputs"]
     }

@@ -1,4 +1,4 @@
-"""`headwater declare`: lineage that no listener sees, declared, changed and withdrawn, and Power BI's among it."""
+"""`headwater declare`: lineage that no listener sees is declared, changed and withdrawn, including Power BI's."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ def declaration(text: str, name: str = "crm") -> Declaration:
 
 
 def after(events: list[dict[str, Any]]) -> ActiveDeclaration:
-    """Return what the ledger says after events."""
+    """Return the active declaration after some events."""
     ledger = events[-1]
     item = {**{key: ledger["job"][key] for key in ("namespace", "name")}, "eventTime": ledger["eventTime"]}
     found = active_declarations([{**item, "facet": ledger["job"]["facets"][FACET]}])
@@ -151,7 +151,7 @@ def test_two_declarations_hold_no_job_together() -> None:
 
 
 def scanned(*more: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the jobs of the model of a scan, by name, and what was said."""
+    """Return the jobs of a scanned model by name, and the printed messages."""
     said: list[str] = []
     files = [(each, (POWERBI / each).read_bytes()) for each in more or ("scan.json",)]
     (model,) = read_powerbi(files, "Sales", "Shop", said.append)
@@ -307,13 +307,13 @@ def test_declared_lineage_is_asked_about_like_any_shown_apart_and_gone_when_with
     ask("declare", "--from-powerbi", folder / "bi.json")
     used = {each["column"]: each["verdict"] for each in ask("unused", "Shop/Orders", "--namespace", SPACE)["items"]}
     assert used == {"id": "unknown", "Amount": "used", "email": "unknown", "Gross": "unknown"}, (
-        "a report reads it whole"
+        "a report reads the whole table"
     )
     assert [each["declaration"] for each in ask("declare")["items"]] == ["powerbi Sales/Shop", "crm"]
     written = commanded("declare", "--from-powerbi", folder / "bi.json", "--write", tmp_path / "out", cwd=tmp_path)
     assert written.returncode == 0, written.stderr
     (again,) = (tmp_path / "out").iterdir()
-    assert ask("declare", again)["items"][0]["did"] == "unchanged", "what is written says the same"
+    assert ask("declare", again)["items"][0]["did"] == "unchanged", "the written declaration must equal the read one"
     assert yaml.safe_load(again.read_text())["version"] == 1
 
     (folder / "crm.yml").unlink()

@@ -1,4 +1,4 @@
-"""`headwater plan`: what changes break, each with an expectation written by hand, over one small lake."""
+"""`headwater plan`: what changes break in a small lake, with hand-written expectations."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from tests.support.data.migration_truth import COLUMNS, TRUTH
 from tests.support.data.planning_lake import planned_lake
 from tests.support.paths import FIXTURES
 
-pytestmark = pytest.mark.slow  # a lake
+pytestmark = pytest.mark.slow  # needs a lake
 
 Plan = Callable[..., list[PlanFinding]]
 
@@ -56,7 +56,7 @@ def tables(data: Path) -> Iterator[tuple[PresentTables, Any]]:
 
 @pytest.fixture
 def plan(tables: tuple[PresentTables, Any]) -> Plan:
-    """Let something change the schema, and tell what that breaks."""
+    """Return a function that applies a schema change and returns what it breaks."""
     known, ask = tables
 
     def planned(take: Callable[[PlannedSchema], None], dialect: str | None = None) -> list[PlanFinding]:
@@ -68,7 +68,7 @@ def plan(tables: tuple[PresentTables, Any]) -> Plan:
 
 
 def told(findings: list[PlanFinding]) -> dict[str, str]:
-    """Return each change with what it breaks, in one line."""
+    """Return each change with the description of what it breaks."""
     return {change_text(each): _said(each) for each in findings}
 
 
@@ -159,7 +159,7 @@ def _said(finding: PlanFinding) -> str:
         ("bigquery", "CREATE OR REPLACE TABLE ds.clicks AS"
                      " SELECT * EXCEPT(ts), CAST(ts AS STRING) AS ts FROM ds.clicks",
          {"change type of proj.ds.clicks#ts from TIMESTAMP to TEXT": UNREAD}),
-        ("spark", "DROP TABLE main.dump.users", {"drop table dump/users": UNREAD}),  # known by its folder alone
+        ("spark", "DROP TABLE main.dump.users", {"drop table dump/users": UNREAD}),  # known only by its folder
         ("bigquery", "ALTER TABLE ds.clicks RENAME COLUMN nonsense TO other",
          {"rename column proj.ds.clicks#nonsense to other": UNKNOWN}),
     ],
@@ -332,7 +332,9 @@ def test_models_of_dbt_take_the_place_of_their_tables_in_the_order_of_the_projec
 
 
 def test_a_real_project_of_dbt_breaks_what_its_new_code_no_longer_makes(plan: Plan) -> None:
-    """Made by dbt 1.12 with DuckDB: a view, a model with an enforced contract, a CTE and `select *`."""
+    """The manifest was made by dbt 1.12 with DuckDB: a view, a model with an enforced contract, a CTE and
+    `select *`.
+    """
     manifest = json.loads((FIXTURES / "dbt" / "manifest.json").read_text())
     assert told(plan(lambda schema: apply_manifest(manifest, schema, "it"), "duckdb")) == {
         "drop column shop.main.stg_orders#discount": "breaks: shop.main.daily_revenue#discount; jobs/dbt",
@@ -398,7 +400,7 @@ def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_pat
     deep = commanded("plan", tmp_path / "deep.json", "--data", data)
     assert (deep.returncode, "is not valid JSON" in deep.stderr) == (3, True)
     unread = ("plan", "ALTER TABLE ds.clicks DROP COLUMN kind", "--dialect", "bigquery", "--data", data)
-    stricter = ((), ("--fail-on", "breaks"), ("--fail-on", "may-break"), ("--strict",))  # the last one is deprecated
+    stricter = ((), ("--fail-on", "breaks"), ("--fail-on", "may-break"), ("--strict",))  # the last option is deprecated
     assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in stricter] == [0, 0, 1, 1]
     shown = commanded("plan", "DO $$ BEGIN END $$", "--dialect", "postgres", "--data", data, cwd=tmp_path).stdout
     assert "Plan, 1 may break, 1 statement not understood" in shown
@@ -410,6 +412,6 @@ def test_names_from_elsewhere_make_no_markup(plan: Plan) -> None:
     finding = plan(lambda schema: apply_sql("DROP TABLE sales.report", "spark", schema, "it"))[0]
     hostile = "a`|<img src=x>\n@all"
     text = plan_markdown([finding._replace(dataset=hostile, jobs=[hostile])])
-    shown = "`` a`\\|<img src=x> @all ``"  # as code it is text
+    shown = "`` a`\\|<img src=x> @all ``"  # formatted as code, the name is plain text
     assert shown in text
     assert not {"<img", "@all", "a`|"} & {each for each in ("<img", "@all", "a`| ") if each in text.replace(shown, "")}

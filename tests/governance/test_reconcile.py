@@ -1,4 +1,4 @@
-"""Who did not report: job history held against runs that landed, by the command as CI runs it; exact lists."""
+"""Find executions without lineage: the command compares job history with stored runs, as in CI. Exact lists."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from tests.support.data.reconcile_world import SPARK, Json, kinds, land, reconci
 from tests.support.running import Running, headwater
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # what imports the whole command, and a running Headwater
+pytestmark = pytest.mark.slow  # imports the whole command and starts Headwater
 
 MINUTE_US = 60_000_000
 AGO_US = time.time_ns() // 1000 - 120 * MINUTE_US
@@ -32,7 +32,7 @@ def of_application(app: str) -> Json:
 
 
 def exported(folder: Path, rows: Sequence[tuple[str, str, int, int | None]]) -> str:
-    """Write (id, name, began, ended) as a scheduler exports them; return the history to be named."""
+    """Write (id, name, began, ended) as a scheduler exports them. Returns the argument that names the history."""
     file = folder / "jobs.csv"
     with file.open("w", newline="") as text:
         writer = csv.writer(text)
@@ -53,14 +53,15 @@ def test_executions_are_found_by_their_ids_by_parents_and_else_by_name_and_time(
             *run_events("other_app", AGO_US, end, facets=of_application("app-99")),
             *run_events("opened", AGO_US, None, facets=of_application("app-5"), run=run_id(5)),
             *run_events("opened.write", AGO_US, end, parent=run_id(5), outputs=[TABLE]),
-            *run_events("opened.map_partitions", AGO_US, None, parent=run_id(5)),  # jobs of RDDs often say no end
+            # jobs of RDDs often have no end event
+            *run_events("opened.map_partitions", AGO_US, None, parent=run_id(5)),
         ],
     )
     rows = [
         ("app-1", "whatever", AGO_US, end),
         ("2", "ByName", AGO_US, end),
         ("3", "by_name", AGO_US + 60 * MINUTE_US, end + 60 * MINUTE_US),  # the same job, an hour later
-        ("4", "other_app", AGO_US, end),  # a run of that name says that it is of another application
+        ("4", "other_app", AGO_US, end),  # the run with this name belongs to a different application
         ("app-5", "opened", AGO_US, end),
         ("6", "still_runs", AGO_US, None),
         ("7", "just_ended", AGO_US, time.time_ns() // 1000 - MINUTE_US),
@@ -99,7 +100,7 @@ def test_an_application_that_reports_no_dataset_is_told_and_fails_no_build(tmp_p
 
 
 def test_an_application_whose_log_breaks_off_is_told_though_its_jobs_ended(tmp_path: Path) -> None:
-    """Of a session that was killed a listener's own start may be missing, or be of a job `unknown` (Spark 3.5.7)."""
+    """After a kill, the listener's start event may be missing or belong to a job `unknown` (Spark 3.5.7)."""
     log = tmp_path / "logs" / "app-1.inprogress"
     log.parent.mkdir()
     times = {"App ID": "app-1", "App Name": "nightly", "Timestamp": AGO_US // 1000}
@@ -132,7 +133,7 @@ def test_what_a_transport_dropped_is_told_with_its_count(tmp_path: Path) -> None
 
 
 def test_one_application_a_thousand_times_each_attempt_with_its_own_runs(tmp_path: Path) -> None:
-    """Those that reported are every other one; all have one id, as attempts of one application have."""
+    """Every second attempt reported. All attempts have the same application id."""
     began = [AGO_US + number * 6_000_000 for number in range(1_000)]
     bodies = [
         body
@@ -160,10 +161,11 @@ def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> No
         assert commanded("send", sent, "--server", running.url, environment=key).returncode == 0
         command = ("reconcile", "--server", running.url, "--history", history, "--json", "--grace", "1s")
         found = commanded(*command, environment=key)
-        while json.loads(found.stdout)["looked"]["runs"] == 0:  # it says itself up to when events have landed
+        # the command reports itself up to when events have been stored
+        while json.loads(found.stdout)["looked"]["runs"] == 0:
             rest()
             found = commanded(*command, environment=key)
-        found = headwater(*command, environment=key)  # as CI runs it
+        found = headwater(*command, environment=key)  # starts a process, as CI does
         refused = commanded(*command)
     assert (found.returncode, found.stderr) == (1, "")
     assert kinds(json.loads(found.stdout)) == [("not_reported", "silent")]
@@ -185,7 +187,9 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
             assert commanded(*command, history, "--save", name).returncode == 0
 
         def told(*findings: int) -> Json:
-            """Ask until as many findings stand for each comparison: the index is built, what was sent has landed."""
+            """Ask until each comparison has the given number of findings, so that the index includes all
+            sent events.
+            """
             while True:
                 answer = httpx.get(f"{running.url}/api/headwater/v1/unreported")
                 found: Json = answer.json()

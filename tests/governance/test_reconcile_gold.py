@@ -1,4 +1,4 @@
-"""Gold's `run_health` says what the newest comparison found of a run."""
+"""Gold's `run_health` contains the newest comparison's finding for each run."""
 
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,14 @@ from tests.support.spark.spark_noise import SPARK_NOISE
 if TYPE_CHECKING:
     from tests.support.spark.spark_cases import LakeOfCases
 
-pytestmark = [*SPARK_NOISE, pytest.mark.slow, pytest.mark.timeout(1800)]  # the lake is all of it
+pytestmark = [*SPARK_NOISE, pytest.mark.slow, pytest.mark.timeout(1800)]  # the lake covers all of it
 
 BEGAN_US = 1_772_000_000_000_000
 NOTHING: FindingKind = "committed_nothing"
 NEVER: FindingKind = "never_ended"
 SILENT: FindingKind = "no_datasets"
 JOB = "compared"
-"""Of these runs alone: others share their lake."""
+"""Only these runs are checked, because other tests share the lake."""
 
 RUNS = [f"0193a2b4-0000-7000-8000-{number:012}" for number in range(5)]
 
@@ -36,7 +36,7 @@ def compared(minute: int, *found: tuple[FindingKind, str], name: str = "nightly"
 
 
 def told() -> tuple[list[bytes], list[bytes]]:
-    """Return what each of two passes takes."""
+    """Return the events of each of two passes."""
     ran = [body for run in RUNS for body in run_events(JOB, BEGAN_US, BEGAN_US + 1_000_000, run=run)]
     nightly = compared(1, (NOTHING, RUNS[0]), (NEVER, RUNS[1]), ("commit_without_run", RUNS[4]))
     said_more = run_events(JOB, BEGAN_US + 5, None, run=RUNS[0])
@@ -48,7 +48,7 @@ def told() -> tuple[list[bytes], list[bytes]]:
 
 
 def findings(lake: SparkLake) -> list[tuple[str, str | None]]:
-    """Return what gold says of the runs."""
+    """Return gold's findings for the runs."""
     rows = lake.read("gold", RUN_HEALTH).where(f"job_name = '{JOB}'").orderBy("run_key").collect()
     return [(row.run_key, row.finding) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Readers of job history: files as Spark writes them, servers that judge each request; hostile ones, too."""
+"""Readers of job history: files as Spark writes them, and servers that check each request, including hostile ones."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ def read(written: str, span: HistorySpan = SPAN) -> list[HistoryEntry]:
 
 
 def log_lines(app: str, *, ended: bool = True, failed: bool = False, name: str = "Nightly Load") -> list[str]:
-    """Return an event log as Spark 3.5 writes it, as far as it is read, among what is not."""
+    """Return an event log as Spark 3.5 writes it, including events that the reader skips."""
     start = {"App Name": name, "App ID": app, "Timestamp": MS, "User": "etl"}
     result = {"Result": "JobFailed", "Exception": {"Message": "boom"}} if failed else {"Result": "JobSucceeded"}
     lines = [
@@ -45,7 +45,7 @@ def log_lines(app: str, *, ended: bool = True, failed: bool = False, name: str =
 
 
 def packed(lines: list[str], codec: str) -> bytes:
-    """Compress as Spark does: lz4 in blocks of lz4-java, of which one may be stored as it is."""
+    """Compress as Spark does. For lz4, this writes lz4-java blocks, including an uncompressed one."""
     text = ("\n".join(lines) + "\n").encode()
     if codec == "gz":
         return gzip.compress(text)
@@ -119,20 +119,22 @@ def test_a_line_of_100_mb_is_passed_over_and_costs_no_memory(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("codec", ["", "gz", "zstd", "lz4"])
 def test_a_log_torn_anywhere_is_read_as_far_as_it_goes(tmp_path: Path, codec: str) -> None:
-    """As its writer leaves it that was killed."""
+    """A killed writer leaves a log in this state."""
     first, second, *rest = log_lines("app-torn")
-    whole = packed([first, second, os.urandom(200_000).hex(), *rest], codec)  # more than a block of zstd
+    whole = packed([first, second, os.urandom(200_000).hex(), *rest], codec)  # more than one block of zstd
     log = tmp_path / (f"app-torn.{codec}.inprogress" if codec else "app-torn.inprogress")
     states: set[str] = set()
     for size in (*range(0, len(whole), len(whole) // 40), *range(len(whole) - 40, len(whole))):
         log.write_bytes(whole[:size])
         states.update(each.state for each in read(f"eventlogs:{tmp_path}"))
     assert "RUNNING" in states
-    assert states <= {"RUNNING", "ENDED"}  # ended where only the codec's own end is torn
+    assert states <= {"RUNNING", "ENDED"}  # ended if only the end of the codec's frame is missing
 
 
 def test_a_log_without_its_beginning_stands_for_the_application_that_it_is_named_after(tmp_path: Path) -> None:
-    """Its driver was killed before it wrote, its disk has spoiled it, or of a rolling one the first part is gone."""
+    """The driver was killed before it wrote, the disk damaged the file, or the first part of a rolling log
+    is missing.
+    """
     broken = bytearray(packed(log_lines("local-1772000000001"), "gz"))
     broken[12] ^= 0xFF
     (tmp_path / "local-1772000000001.gz").write_bytes(broken)
@@ -192,7 +194,7 @@ def test_gzip_of_several_members_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_an_execution_that_several_histories_remember_is_one(tmp_path: Path) -> None:
-    """A copy that was made while it ran, the log itself, and a scheduler's export that names both, one row twice."""
+    """One row each comes from copies made during the run, from the log itself, and from an export that names both."""
     began = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(MS // 1000)) + f".{MS % 1000:03}Z"
     for folder, ended in (("copied", False), ("logs", True), ("copied-again", False)):
         (tmp_path / folder).mkdir()
@@ -251,7 +253,7 @@ def test_csv_is_read_by_its_header_and_a_wrong_line_is_named(tmp_path: Path) -> 
 
 
 def patient(answer: Callable[[Asked], Answered]) -> Callable[[Asked], Answered]:
-    """Throttle each request once, hold each to its token, and then answer."""
+    """Throttle each request once, require its token, and then answer."""
     seen: set[str] = set()
 
     def judge(asked: Asked) -> Answered:
@@ -266,7 +268,7 @@ def patient(answer: Callable[[Asked], Answered]) -> Callable[[Asked], Answered]:
 
 
 def history_apps(count: int) -> Iterator[dict[str, Any]]:
-    """Yield applications as a History Server lists them; 40 of them ended in one millisecond."""
+    """Yield applications as a History Server lists them. 40 of them ended in the same millisecond."""
     for number in range(count):
         end = MS + max(number, 40)
         attempt = {"startTimeEpoch": MS - 5, "endTimeEpoch": end, "lastUpdatedEpoch": end, "completed": True}
@@ -343,7 +345,7 @@ def test_databricks_is_read_by_page_tokens_an_older_one_by_version_2_1_without_w
 
 
 TASK_QUERY = {"limit", "offset", "state", "start_date_gte", "start_date_lte", "end_date_gte", "end_date_lte"}
-"""Of what Airflow 2.10 takes; it answers 400 to any other name, such as `order_by` (its issue 48494)."""
+"""Some of the parameters that Airflow 2.10 accepts. It answers 400 to others, such as `order_by` (its issue 48494)."""
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -365,7 +367,7 @@ def test_airflow_is_read_by_times_in_any_order_and_tasks_that_never_ran_are_left
     turned = iter(range(1_000_000))
 
     def fits(one: dict[str, Any], query: dict[str, str]) -> bool:
-        """Compare as a database does: a missing time matches no bound."""
+        """Compare as a database does: a missing time satisfies no bound."""
         bounds = [(name.rsplit("_", 1), said) for name, said in query.items() if name.endswith(("_gte", "_lte"))]
         return query.get("state", one["state"]) == one["state"] and all(
             one[field] and (said <= one[field] if way == "gte" else one[field] <= said) for (field, way), said in bounds

@@ -1,4 +1,4 @@
-"""Who did not report, of real Spark applications: their event logs, a real History Server, their Delta commits."""
+"""Find real Spark applications without lineage: by their event logs, a real History Server, and their Delta commits."""
 
 import json
 import os
@@ -21,7 +21,8 @@ from tests.support.paths import ROOT
 from tests.support.running import Running, headwater
 from tests.support.waiting import rest
 
-# `make test` has histories and tables as Spark leaves them: `test_reconcile`, `test_reconcile_history` and `_tables`
+# `make test` covers histories and tables as Spark writes them in `test_reconcile`, `test_reconcile_history` and
+# `_tables`
 pytestmark = [pytest.mark.producers, pytest.mark.slow, pytest.mark.timeout(900)]
 
 KEY = "the-key-of-the-reconciling-tests"
@@ -30,7 +31,9 @@ NOW = ("--grace", "1s", "--silent", "1s", "--json")
 
 
 class Ran(NamedTuple):
-    """What the applications left: ids by name, their logs, the lake, the data of the Headwater they posted to."""
+    """The results of the applications: ids by name, event logs, the lake, and the data of the Headwater
+    they posted to.
+    """
 
     ids: dict[str, str]
     logs: Path
@@ -40,7 +43,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Run them, once; the log of `removed` is removed."""
+    """Run the applications once, and delete the log of `removed`."""
     folder = tmp_path_factory.mktemp("reconcile")
     logs, lake = folder / "logs", folder / "lake"
     logs.mkdir()
@@ -55,13 +58,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     assert list(ids) == ["reports", "silent", "fails", "removed", "killed"], done.stdout + done.stderr
     (log,) = logs.glob(f"*{ids['removed']}*")
     shutil.rmtree(log)
-    time.sleep(2)  # its log of the killed one has to be silent for a second
+    time.sleep(2)  # the log of the killed application must be unchanged for a second
     return Ran(ids, logs, lake, folder / "data")
 
 
 @pytest.fixture(scope="module")
 def history_server(ran: Ran) -> Iterator[str]:
-    """Start a History Server on the logs, and give its address."""
+    """Start a History Server on the logs, and yield its address."""
     jars = Path(pyspark.__file__).parent / "jars"
     options = {"fs.logDirectory": ran.logs.as_uri(), "ui.port": "0", "fs.update.interval": "1s"}
     settings = [f"-Dspark.history.{name}={value}" for name, value in options.items()]
@@ -100,7 +103,7 @@ def test_of_event_logs_the_silent_and_the_killed_application_are_named(ran: Ran)
     ]
 
 
-@pytest.mark.long  # `test_reconcile_history` reads its answers
+@pytest.mark.long  # `test_reconcile_history` covers its answers
 def test_of_a_history_server_the_same_are_named(ran: Ran, history_server: str) -> None:
     found = reconciled(ran, "--history", f"historyserver:{history_server}")
 
@@ -111,7 +114,7 @@ def test_of_a_history_server_the_same_are_named(ran: Ran, history_server: str) -
 
 
 def test_of_the_tables_what_the_listener_misses_and_the_silent_write_are_named(ran: Ran) -> None:
-    """Appends, the MERGE and what other applications wrote are joined; UPDATE and DELETE name no dataset (facts)."""
+    """Appends, the MERGE and writes of other applications match. UPDATE and DELETE events name no dataset."""
     found = reconciled(ran, "--tables", ran.lake)
 
     commits = [(each["dataset"]["dataset"], each["version"]) for each in found if each["kind"] == "commit_without_run"]

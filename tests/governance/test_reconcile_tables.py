@@ -1,4 +1,4 @@
-"""Delta commits without a run, and runs without a commit: tables that delta-rs wrote, exact lists."""
+"""Delta commits without a run, and runs without a commit: tables written by delta-rs, and exact lists."""
 
 import json
 import time
@@ -30,7 +30,7 @@ HOUR_US = 60 * MINUTE_US
 
 
 def commit_at(table: Path, version: int, us: int, **said: Any) -> None:
-    """Let a commit have been made at a moment, and say more of itself."""
+    """Set the time of a commit, and add members to its commitInfo."""
     file = table / "_delta_log" / f"{version:020}.json"
     actions = [json.loads(line) for line in file.read_text().splitlines()]
     for action in actions:
@@ -40,7 +40,7 @@ def commit_at(table: Path, version: int, us: int, **said: Any) -> None:
 
 
 def written(table: Path, commits: int, first_us: int) -> list[int]:
-    """Append so many times, a minute between two; return when."""
+    """Append several times, one minute apart. Returns the times."""
     times = [first_us + number * MINUTE_US for number in range(commits)]
     for number, us in enumerate(times):
         write_deltalake(table, pa.table({"a": [number]}), mode="append")
@@ -54,7 +54,7 @@ def output(table: Path, version: int | None = None, facets: Json | None = None) 
 
 
 def writing(us: int, table: Path, job: str = "loads.orders", version: int | None = None, **said: Any) -> list[bytes]:
-    """Return the events of a run that writes a table around a moment."""
+    """Return the events of a run that writes a table at a time."""
     return run_events(job, us - 2_000_000, us + 1_000_000, outputs=[output(table, version)], **said)
 
 
@@ -79,7 +79,7 @@ def test_of_thirty_commits_those_five_are_named_that_no_run_wrote(tmp_path: Path
 def test_a_lake_that_all_report_is_clean(tmp_path: Path) -> None:
     table = tmp_path / "t"
     times = written(table, 3, time.time_ns() // 1000 - HOUR_US)
-    DeltaTable(table).optimize.compact()  # moves rows, and changes none: no run has to say so
+    DeltaTable(table).optimize.compact()  # compaction moves rows without changing any, so it needs no run
     commit_at(table, 3, times[2] + 5 * MINUTE_US)
     land(tmp_path / "data", [body for us in times for body in writing(us, table)])
 
@@ -90,7 +90,7 @@ def test_what_spark_does_not_report_is_told_apart_by_statement_engine_version_an
     table = tmp_path / "t"
     times = written(table, 7, time.time_ns() // 1000 - HOUR_US)
     engine = {"engineInfo": "Apache-Spark/3.5.7 Delta-Lake/3.3.3"}
-    beside = times[1] + 500_000  # an UPDATE half a second behind a MERGE, within the MERGE's run
+    beside = times[1] + 500_000  # an UPDATE half a second after a MERGE, within the MERGE's run
     commit_at(table, 1, times[1], operation="MERGE", **engine)
     commit_at(table, 2, beside, operation="UPDATE", **engine)
     commit_at(table, 3, times[3], operation="WRITE", **engine)
@@ -101,7 +101,8 @@ def test_what_spark_does_not_report_is_told_apart_by_statement_engine_version_an
     land(
         tmp_path / "data",
         [
-            *writing(times[0], table, f"{app}save_into_data_source_command.t", producer=SPARK),  # delta-rs wrote it
+            # delta-rs wrote the commit
+            *writing(times[0], table, f"{app}save_into_data_source_command.t", producer=SPARK),
             *writing(times[1], table, f"{app}merge_into_command.t", producer=SPARK),
             *run_events(f"{app}update_command", beside - 900_000, beside + 900_000, producer=SPARK, run=run[:-1] + "b"),
             *writing(times[3], table, f"{app}save_into_data_source_command.t", version=3, producer=SPARK),
@@ -149,11 +150,11 @@ def changed(what: str) -> Json:
 
 
 ROWS = pa.table({"a": [1, 2], "day": ["mon", "tue"]})
-"""Of two partitions."""
+"""Rows in two partitions."""
 
 
 def asked(folder: Path, question: str, **parameters: str) -> Json:
-    """Ask a data folder a question as HTTP has it."""
+    """Ask a data folder a question, and return the answer as over HTTP."""
     questions = {each.path: each for each in routes.ROUTES}
     path = {name: parameters.pop(name) for name in ("run",) if name in parameters}
     with open_answer_source(None, None, folder) as source:
@@ -162,7 +163,7 @@ def asked(folder: Path, question: str, **parameters: str) -> Json:
 
 
 def proofs(folder: Path, table: Path) -> list[WriteProof]:
-    """Return what `reconcile --save` tells about the runs in a data folder."""
+    """Return what `reconcile --save` reports about the runs in a data folder."""
     now_us = time.time_ns() // 1000
     span = HistorySpan(now_us - 2 * HOUR_US, now_us)
     told = request_reported(
@@ -211,7 +212,7 @@ def test_commits_of_delta_rs_prove_what_each_run_did_to_the_rows(tmp_path: Path)
 
 
 def rewrites(data: Path, runs: Mapping[str, str]) -> dict[str, str | None]:
-    """Return for the run of each job how it is known that it replaced all rows."""
+    """Return, for the run of each job, the evidence that it replaced all rows."""
     found = {job: asked(data, "runs/{run}/lineage", run=run_id)["writes"] for job, run_id in runs.items()}
     return {job: written.get("rewrite") for job, (written,) in found.items()}
 
@@ -269,11 +270,13 @@ OVERWRITTEN: list[tuple[str, Json, bool, str]] = [
     ("OVERWRITE", {"mode": "Append", "partitionBy": "[]"}, False, "append"),
     ("CREATE", {"mode": "Append", "partitionBy": "[]"}, False, ""),
 ]
-"""What a run reports, the parameters of its commit, whether that removes files of other partitions; what it proves."""
+"""A run's lifecycle change, its commit's parameters, whether the commit removes files of other partitions, and the
+proof.
+"""
 
 
 def test_an_overwrite_of_partitions_is_whole_only_if_it_removes_others(tmp_path: Path) -> None:
-    """A dynamic overwrite has the same commitInfo, and removes only files of partitions that it writes."""
+    """A dynamic overwrite has the same commitInfo, but removes only files of the partitions that it writes."""
     us, data = time.time_ns() // 1000 - HOUR_US, tmp_path / "data"
     tables = [tmp_path / str(number) for number in range(len(OVERWRITTEN))]
     bodies = []
@@ -293,7 +296,7 @@ def test_an_overwrite_of_partitions_is_whole_only_if_it_removes_others(tmp_path:
 
 
 def test_of_a_long_log_only_the_commits_of_the_span_are_read(tmp_path: Path) -> None:
-    """Cleaned by a checkpoint, and with files that would not even parse behind the span."""
+    """A checkpoint cleaned the log, and files from before the period would not even parse."""
     table = tmp_path / "t"
     now_us = time.time_ns() // 1000
     write_deltalake(table, pa.table({"a": [0]}))

@@ -1,4 +1,6 @@
-"""A damaged index, wherever the harm is: a question is answered rightly or told to ask again, no event is blamed."""
+"""With a damaged index, a question is answered correctly or refused with the advice to retry, and no event
+is blamed.
+"""
 
 import random
 import sqlite3
@@ -25,7 +27,7 @@ from tests.support.data.parsing import World
 from tests.support.data.shop import DROPPED, EVENTS, bodies
 from tests.support.questions import ask
 
-pytestmark = pytest.mark.slow  # some hundred harmed files each
+pytestmark = pytest.mark.slow  # each test damages about a hundred files
 
 PAGE = 4096
 HARM = [b"\xa5", b"\0"]
@@ -34,13 +36,13 @@ QUESTIONS: list[tuple[str, dict[str, str]]] = [
     ("impact", {"dataset": "landing/customers", "mode": "any", "paths": "true"}), ("run", {"run": uuid(2)}),
     ("upstream", {"dataset": "gold/mailing", "view": "all"}), ("unused", {"asOf": at(75)}),
 ]  # fmt: skip
-"""About now and about the past, of lineage and of lists."""
+"""Questions about the present and the past, about lineage and lists."""
 
 
 class Indexed(NamedTuple):
-    """A lake whose index lacks the last event; content: of the index's file.
+    """A lake whose index lacks the last event. content: the bytes of the index file.
 
-    The file has no sums of its pages, as one that another version wrote: what is found here is found without them.
+    The file has no page checksums, like one from an older version, so other checks must find the damage.
     """
 
     world: World
@@ -53,7 +55,7 @@ class Indexed(NamedTuple):
         return self.file.with_name("damaged")
 
     def harm(self, at_byte: int, harm: bytes) -> None:
-        """Overwrite a part of the file as it was at first; nobody has reported it yet."""
+        """Overwrite a part of the original file, and delete earlier reports of damage."""
         self.file.write_bytes(self.content[:at_byte] + harm + self.content[at_byte + len(harm) :])
         self.note.unlink(missing_ok=True)
         self.forget_sums()
@@ -62,7 +64,7 @@ class Indexed(NamedTuple):
         self.file.with_name(self.file.name + SUFFIX).unlink(missing_ok=True)
 
     def answers(self) -> Iterator[Any]:
-        """Yield the answer to each question, LakeUnavailable where it is told to ask again."""
+        """Yield the answer to each question, or LakeUnavailable if the caller should retry."""
         home, rules = IndexHome(self.file.parent), RulesFiles(self.world.folder / "rules")
         with (
             closing(ViewOpener(home, rules)) as views,
@@ -86,7 +88,7 @@ class Indexed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Indexed:
-    """Give a lake whose index has all but the last event."""
+    """Provide a lake whose index contains all events but the last."""
     world = World(tmp_path_factory.mktemp("damage") / "data")
     home = IndexHome(world.folder / "index")
     world.append(*bodies(EVENTS))
@@ -101,7 +103,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Indexed:
 
 
 def follow(home: IndexHome, world: World) -> list[str]:
-    """Bring an index up to date; returns what was wrong with it on the way."""
+    """Bring an index up to date. Returns the messages of the errors raised meanwhile."""
     said: list[str] = []
     with closing(IndexFollower(home, world.bronze)) as follower:
         while True:
@@ -135,9 +137,9 @@ def test_of_whatever_bytes_sqlite_finds_harmed_a_question_is_told(indexed: Index
         try:
             list(indexed.answers())
         except HeadwaterError:
-            pass  # a name that is overwritten is not known
+            pass  # an overwritten name is unknown
         except Exception:
-            assert is_file_intact(indexed.file), "values that are others of their kind have no checksum"
+            assert is_file_intact(indexed.file), "a changed value of the same type has no checksum"
 
 
 def test_whatever_page_is_harmed_the_index_becomes_whole(indexed: Indexed) -> None:
@@ -159,13 +161,13 @@ def test_whatever_is_harmed_within_a_page_no_event_is_blamed(indexed: Indexed, h
     for page in range(PAGE, len(indexed.content), PAGE):
         for start in (600, 3000):
             found_harm += bool(harmed_and_followed(indexed, page + start, harm * 1000))
-            with suppress(LakeUnavailable):  # none has met the harm so far
+            with suppress(LakeUnavailable):  # no question has met the damage so far
                 assert published_set_aside_events(IndexHome(indexed.file.parent), 0) == []
     assert found_harm
 
 
 def harmed_and_followed(indexed: Indexed, at_byte: int, harm: bytes) -> list[str]:
-    """Let a new process follow bronze with a harmed index; returns what it says."""
+    """Let a new process follow bronze with a damaged index. Returns its error messages."""
     indexed.home.delete_index(indexed.file)
     indexed.harm(at_byte, harm)
     indexed.home.publish(indexed.file)
@@ -178,7 +180,7 @@ def harmed_and_followed(indexed: Indexed, at_byte: int, harm: bytes) -> list[str
     ("right", "wrong"), [(b"mailing", b"\xf4ailing"), (b"\xacgold/mailing", b"\xc4\x0bold/mailing")]
 )
 def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Indexed, right: bytes, wrong: bytes) -> None:
-    """The file is whole by all that SQLite checks: the byte is within a value."""
+    """SQLite's checks find no damage, because the byte is within a value."""
     indexed.harm(0, b"")
     follow(indexed.home, indexed.world)
     told = list(indexed.answers())
@@ -203,12 +205,12 @@ def test_an_error_of_ours_is_no_damage_and_one_of_a_file_that_was_replaced_none_
         raise TypeError
     assert not indexed.note.exists()
     indexed.harm(PAGE, HARM[0] * (len(indexed.content) - PAGE))
-    with pytest.raises(TypeError), indexed.home.index_errors(published):  # it was whole a moment ago
+    with pytest.raises(TypeError), indexed.home.index_errors(published):  # the file was intact a moment ago
         raise TypeError
     another = IndexHome(indexed.file.parent)
     with pytest.raises(LakeUnavailable), another.index_errors(published._replace(at_ns=0)):
         raise TypeError
-    assert not indexed.note.exists(), "the successor is not to be deleted"
+    assert not indexed.note.exists(), "the new index file must not be deleted"
     with pytest.raises(LakeUnavailable), another.index_errors(published):
         raise TypeError
     assert indexed.note.exists()

@@ -1,4 +1,4 @@
-"""The newest run of each job, kept from batch to batch, is the newest of all its runs."""
+"""The newest run of each job, updated batch by batch, is the newest of all its runs."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def test_it_is_the_newest_of_all_after_every_batch(tmp_path: Path, seed: int) ->
 
 
 def some_event(random: Random) -> Json:
-    """Return an event of one of a few runs, at one of three instants: runs tie, change their job, and seem older."""
+    """Return an event of a few runs at three times, so that runs tie, change their job and appear older."""
     number, second, kind = random.randrange(6), random.randrange(3), random.choice(["START", "RUNNING", "COMPLETE"])
     written = random.choice([[], [dataset(B)], [x_from(A, B)]])
     of_job = STREAM if number < 3 else {}
@@ -60,7 +60,7 @@ def test_a_batch_looks_at_the_newest_alone_of_many_that_end_at_one_instant(tmp_p
     sql.set_progress_handler(step, 1)
     table.add_run(job, key, time_us, previous=(0, 0))
     table.flush()
-    assert 0 < steps < RUNS, "those of one instant are ordered anew"
+    assert 0 < steps < RUNS, "the runs of one time are sorted again"
 
 
 def take(index: Indexer, events: Sequence[Json], behind: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Checksums of the index's pages: no flipped bit of a closed file passes, and no writer at work is taken for one."""
+"""Checksums of the index's pages detect every flipped bit of a closed file, and do not report an active writer."""
 
 import random
 import signal
@@ -44,7 +44,7 @@ def write(sql: sqlite3.Connection, number: int) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Give a database that was closed after some checkpoints."""
+    """Provide a database that was closed after some checkpoints."""
     path = tmp_path / "index.sqlite"
     with closing(opened(path)) as sql:
         sums = PageChecksums(path, sql)

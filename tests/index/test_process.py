@@ -1,4 +1,4 @@
-"""The process `index`: killed, damaged, deleted or given other rules, it answers as one built from nothing."""
+"""The process `index` answers like a newly built index after a kill, damage, deletion or changed rules."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests.support.questions import ask
 from tests.support.running import Running, headwater
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # each starts a server, some kill it
+pytestmark = pytest.mark.slow  # each test starts a server, and some kill it
 
 MASK = "version: 1\nmasking:\n- masked: true\n  output: {dataset: gold/mailing}\n"
 TAG = "version: 1\ntags:\n- {namespace: s3a://lake, dataset: landing/customers, column: phone, tag: secret}\n"
@@ -37,7 +37,7 @@ rules:
 
 
 def answers(ask: Callable[..., Any]) -> list[Any]:
-    """Ask about everything."""
+    """Ask a fixed set of questions."""
     questions: list[tuple[str, dict[str, str]]] = [
         ("coverage", {}), ("unused", {}), ("surface", {}), ("surface", {"since": at(50)}), ("diff", {"from": at(25)}),
         ("impact", {"dataset": "landing/customers", "mode": "any", "paths": "true"}),
@@ -54,14 +54,14 @@ def over_http(asker: Asker) -> list[Any]:
 
 
 def afresh(data: Path) -> list[Any]:
-    """Return the answers of a folder on which no Headwater runs, as the command line has them."""
+    """Return the answers of the command line for a folder on which no Headwater runs."""
     settings = load_settings({"data": data}, folder=data, environment={})[0]
     open_views, bronze = open_view_opener(settings, data), open_bronze(settings)
     return answers(lambda name, **asked: ask(open_views, name, asked, bronze=bronze))
 
 
 def eventually(asker: Asker, holds: Callable[[], bool]) -> None:
-    """Wait until something holds of the answers; 60 s are more than any rebuild here takes."""
+    """Wait until a condition is true. 60 s is longer than any rebuild in these tests."""
     deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, asker.get("rules").text
@@ -75,7 +75,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def shop_of_rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Asker]]:
-    """Give one Headwater for the tests that change a file of rules each."""
+    """Provide one Headwater for the tests that each change a rules file."""
     with up(tmp_path_factory.mktemp("rules") / "data") as running, Asker(running.url) as asker:
         asker.post(*EVENTS)
         (running.folder / "rules").mkdir()
@@ -122,7 +122,7 @@ def test_an_index_harmed_while_nothing_runs_is_built_anew(data: Path, harm: str)
         case "zeros behind the header":
             file.write_bytes(content[:100] + bytes(len(content) - 100))
         case "a page in the middle":
-            pages = [at for at in range(4096, len(content), 4096) if content[at] == 13]  # leaves of tables
+            pages = [at for at in range(4096, len(content), 4096) if content[at] == 13]  # leaf pages of tables
             file.write_bytes(b"".join(b"\xa5" * 4096 if at in pages else content[at : at + 4096]
                                       for at in range(0, len(content), 4096)))  # fmt: skip
         case "no file":
@@ -130,7 +130,7 @@ def test_an_index_harmed_while_nothing_runs_is_built_anew(data: Path, harm: str)
         case "no table":
             with closing(sqlite3.connect(file)) as connection:
                 connection.execute("DROP TABLE edges")
-    for _ in range(2):  # whoever finds the harm says so; the next one builds the index
+    for _ in range(2):  # the first use reports the damage, the next one rebuilds the index
         with suppress(LakeUnavailable):
             afresh(data)
     assert afresh(data) == found
@@ -148,7 +148,7 @@ def test_a_file_damaged_while_it_runs_is_built_anew(data: Path, shop: tuple[Runn
         raw.write(b"\xa5" * (file.stat().st_size - 4096))
     asker.post(DROPPED)
     assert "found damage" in running.stderr
-    assert over_http(asker) != before, "the new event counts"
+    assert over_http(asker) != before, "the answers must include the new event"
     assert asker.ask("rules")["indexed"]
     found = over_http(asker)
     running.stop()
@@ -167,7 +167,7 @@ def test_new_rules_for_names_are_in_force_without_a_restart(data: Path, shop: tu
     assert asker.ask("upstream", namespace=LAKE, dataset="gold/mailing")["column"]["namespace"] == "s3://data"
     eventually(
         asker, lambda: len(list((data / "index").glob("*.sqlite"))) == 1
-    )  # the old one is deleted after the switch
+    )  # the old index is deleted after the switch
     (data / "rules" / "names.yaml").unlink()
     eventually(asker, lambda: asker.ask("impact", dataset="gold/mailing")["column"]["namespace"] == LAKE)
 
@@ -233,4 +233,4 @@ def test_while_the_index_is_built_questions_wait_for_it(data: Path, shop: tuple[
             assert answer.status_code == 503
             assert "still being built" in answer.json()["error"]
             rest()
-        assert over_http(asker) == found, "the first answer is already whole"
+        assert over_http(asker) == found, "the first answer must be complete"

@@ -1,4 +1,6 @@
-"""The index against the brute-force reference: events come in pieces, the writer starts anew, now and in the past."""
+"""Compare the index with the brute-force reference: events arrive in pieces, the writer restarts, now and
+in the past.
+"""
 
 import json
 import tempfile
@@ -81,7 +83,7 @@ RULES = default_rules()
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, database=None, max_examples=60)  # `bench.worlds` takes 2,000
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)  # `bench.worlds` runs 2,000 examples
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
     with indexed(events, Random(seed)) as open_views:
@@ -153,7 +155,9 @@ def test_what_users_declare_outweighs_what_commits_prove(change: str, rule: str,
 
 
 def clear_rows_stay(change: str, rule: str, *more: Json) -> set[bool]:
-    """Tell whether rows of a clear write are there after a masked one with a change of the lifecycle, now and then."""
+    """Return whether rows of a clear write remain after a masked one with a lifecycle change, now and at an earlier
+    time.
+    """
     clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
     masked = done(2, 2, writes("b", {"x": "a.x#"}, says=change), of=[table("a", "x")], job="etl")
     world = deliver([clear, masked, tagging(3, "a.x"), *more])
@@ -332,7 +336,7 @@ REPLACED = done(50, 50, writes("t", {"x": "b.x"}, says="OVERWRITE"), of=[table("
     ("more", "at_s", "presumed"),
     [
         ([REPLACED], 72, {"load"}),
-        ([REPLACED], 71, set()),  # twice the longest interval of 20 s ends
+        ([REPLACED], 71, set()),  # the limit is twice the longest interval of 20 s
         ([], 72, set()),
         ([done(50, 50, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="anew")], 72, set()),
         ([REPLACED, begun(60, 60, job="load")], 72, set()),
@@ -399,7 +403,7 @@ def test_what_only_jobs_presumed_retired_say_comes_last_with_a_mark() -> None:
     [("", {"old", "new"}), ("TRUNCATE", {"new"}), ("ALTER", {"old", "new"}), ("1h", {"new"}), ("4h", {"old", "new"})],
 )
 def test_a_former_location_without_rows_is_not_on_the_surface(change_or_keeps: str, shown: set[str]) -> None:
-    """Its last write is two hours older than the newest event."""
+    """The last write of the former location is two hours older than the newest event."""
     links = symlinks(("hive://meta", "db.t"))
     old, new = (
         done(number, second, writes(name, {"x": "a.x"}, symlinks=links), of="a", job="load")
@@ -433,9 +437,10 @@ def indexed(
     window_us: int | None = None,
     most_at_once: int = 4,
 ) -> Iterator[ViewOpener]:
-    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
+    """Provide an index that received events in small batches, with an open reader and occasional restarts of the
+    writer.
 
-    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other; most_at_once: events of a batch.
+    rewrites: the text of `rewrites.yaml`. window_us: default window of questions. most_at_once: maximum batch size.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
@@ -467,7 +472,7 @@ def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, s
 
 
 def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
-    """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
+    """Compare all answers at a time with those of the rules in memory, which other tests compare with the reference."""
     asked_us = Window().length_us if as_of.window_us is None else as_of.window_us
     window_us = None if as_of.only_newest else asked_us
     there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
@@ -500,7 +505,7 @@ def jobs_of(snapshot: Snapshot, counted: CountedEdges) -> set[Name]:
 
 
 def known(snapshot: Snapshot) -> tuple[object, object]:
-    """Return what is known of every dataset, and what names mean."""
+    """Return what is known about every dataset, and the resolution of names."""
     found = {}
     for name in snapshot.datasets():
         shows, stands, was_read = (
@@ -548,7 +553,9 @@ def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> 
 
 
 def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:
-    """Return exposures, and until when what is masked was written in the clear: behind the tag, or of the tagged."""
+    """Return exposures, and the last time of clear writes to masked columns, for tagged columns or for those
+    downstream.
+    """
     try:
         looked = find_surface(here.snapshot, here.rules, here.counted_edges, tag="pii", source=None)
         items = surface_answer(here.snapshot, looked, tag="pii", page=WHOLE).items

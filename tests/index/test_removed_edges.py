@@ -1,4 +1,6 @@
-"""Edge sets that no run says any more: their edges go after a while, and come back with the next run that says them."""
+"""Edges of edge sets that no run reports any more are deleted after a while, and restored when a run reports them
+again.
+"""
 
 import json
 from contextlib import closing
@@ -18,11 +20,11 @@ from tests.reference.world_events import Json, at, event_id, facet, run_event, u
 
 SOURCE = Source("local", "1", "0")
 LATER = 1_001
-"""Batches after which nobody asks for an edge set any more."""
+"""Number of batches after which no reader needs an old edge set."""
 
 
 class Writer:
-    """An index whose batches are one event each."""
+    """An index whose batches contain one event each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,7 +37,7 @@ class Writer:
         self.indexer.process_events(SOURCE, self.count, [stored], lambda asked: dict.fromkeys(asked, json.dumps(event)))
 
     def kept(self) -> int:
-        """Return how many edge sets have edges."""
+        """Return the number of edge sets with edges."""
         with closing(open_for_reading(self.path)) as sql:
             return int(sql.execute("SELECT count(*) FROM edges").fetchone()[0])
 
@@ -48,7 +50,7 @@ def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that
     assert sources(reader) == {A[1]}
     reader.end_read()
     writer.take(stream(2, x_from(B, C)))
-    assert writer.kept() == 2, "a reader may still ask"
+    assert writer.kept() == 2, "a reader may still need it"
     for number in range(LATER):
         writer.take(run_event("COMPLETE", at(100), uuid(10_000 + number), ("jobs", "other")))
     assert writer.kept() == 1
@@ -65,7 +67,7 @@ def sources(reader: LiveGraph) -> set[str]:
 
 
 def stream(second: int, output: Json) -> Json:
-    """Return an update of one stream that says its output whole."""
+    """Return an update of one stream that reports its complete output."""
     event = run(1, second, output, job="stream")
     job_type = facet(processingType="STREAMING", integration="FLINK")
     return {**event, "eventType": "RUNNING", "job": {**event["job"], "facets": {"jobType": job_type}}}

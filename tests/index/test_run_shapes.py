@@ -1,4 +1,6 @@
-"""Runs that say what another said: the same answers as if each were derived, and nothing of it is worked out again."""
+"""Runs that repeat the report of another run give the same answers as if derived separately, and are not
+derived again.
+"""
 
 from collections.abc import Hashable
 from random import Random
@@ -24,14 +26,14 @@ DAY_US = 86_400_000_000
 
 
 class Forgetful(RunCache):
-    """Knows no run that says what another said."""
+    """A cache that never finds a run."""
 
     def find(self, key: Hashable) -> CachedRun | None:  # noqa: ARG002
         return None
 
 
 def again(facts: list[RunFacts], day: int) -> list[RunFacts]:
-    """Return the same runs a day later, or some days."""
+    """Return the same runs some days later."""
 
     def moved(key: str | None) -> str | None:
         return None if key is None else f"{day:04x}{key[4:]}"
@@ -78,7 +80,7 @@ def test_worlds_that_repeat_themselves_have_runs_that_are_known() -> None:
         facts, contents = read_facts(stored(random_world(seed), None, None))
         derivation, _ = in_batches([again(facts, day) for day in range(20)], contents)
         lookups, hits = lookups + derivation.run_cache.lookups, hits + derivation.run_cache.hits
-    assert hits > lookups // 20, "else the test above shows nothing"
+    assert hits > lookups // 20, "the cache is never used, so the comparison above proves nothing"
 
 
 def test_a_version_of_a_dataset_makes_no_other_shape_and_stands_on_the_run() -> None:

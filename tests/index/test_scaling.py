@@ -1,4 +1,6 @@
-"""The work of the index is linear in what events say: in Python's calls and in the steps of SQLite's machine."""
+"""The work of the index is linear in the content of events, in Python calls and in steps of SQLite's
+virtual machine.
+"""
 
 import json
 import sys
@@ -31,11 +33,11 @@ from tests.support.cleanup import until_end
 
 FEW, MANY = 100, 400
 SLACK = 1.3
-"""What is quadratic does four times as much; sorting, and what a batch costs whatever is in it, a little."""
+"""Allowed growth. Quadratic work would grow fourfold; sorting and fixed costs of a batch cause small deviations."""
 
 
 class Counting(CpuLimit):
-    """Counts how often SQLite asks, and lets it go on."""
+    """Counts how often SQLite calls the limit, and never stops it."""
 
     looks = 0
 
@@ -53,19 +55,19 @@ def outputs(count: int, **facets: Any) -> list[Json]:
 
 
 def linked(count: int, kind: str) -> Json:
-    """Return a dataset with so many other names, or places."""
+    """Return a dataset with `count` symlinks of a kind."""
     found = [{"namespace": "s3://other", "name": f"t{number}", "type": kind} for number in range(count)]
     return dataset(B, symlinks=facet(identifiers=found))
 
 
 def below(number: int, parent: int, *written: Json) -> Json:
-    """Return a run that another one started."""
+    """Return a run with a parent run."""
     told = facet(run={"runId": uuid(parent)}, job={"namespace": "jobs", "name": f"job{parent}"})
     return run(number, number, *written, reads=[dataset(A)], job=f"job{number}", run_facets={"parent": told})
 
 
 def wide_lineage(count: int) -> Json:
-    """Return what a `lineage` facet of a run says of so many outputs."""
+    """Return a `lineage` facet of a run with `count` outputs."""
     own = {"namespace": A[0], "name": A[1], "type": "DATASET"}
     entries = [{"namespace": "s3://lake", "name": f"out{n}", "type": "DATASET", "inputs": [own]} for n in range(count)]
     return {"lineage": facet(entries=entries)}
@@ -114,7 +116,7 @@ WORLDS: dict[str, Callable[[int], Sequence[Json]]] = {
 def test_the_index_does_work_linear_in_what_events_say(tmp_path: Path, world: str) -> None:
     few, many = (work_of_indexing(tmp_path / str(count), WORLDS[world](count)) for count in (FEW, MANY))
     ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
-    assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
+    assert max(ratios) < SLACK, f"{world}: SQLite steps and Python calls grow by {ratios} relative to linear growth"
 
 
 PARENT = {"parent": facet(run={"runId": uuid(1)}, job={"namespace": "jobs", "name": "application"})}
@@ -139,7 +141,7 @@ WRITERS: dict[str, Callable[[int], Sequence[Json]]] = {
 def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path, world: str) -> None:
     few, many = (work_of_indexing(tmp_path / str(count), WRITERS[world](count), FEW // 10) for count in (FEW, MANY))
     ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
-    assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
+    assert max(ratios) < SLACK, f"{world}: SQLite steps and Python calls grow by {ratios} relative to linear growth"
 
 
 def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tmp_path: Path) -> None:
@@ -172,11 +174,11 @@ def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tm
 
 
 _LATER = 10_000
-"""Generations after which nobody asks for the edges that no run says any more."""
+"""Number of generations after which no reader needs edges that no run reports any more."""
 
 
 class CountedText(str):
-    """Counts how often any of its kind is hashed."""
+    """A string that counts how often strings of its class are hashed."""
 
     hashed = 0
 
@@ -186,13 +188,13 @@ class CountedText(str):
 
 
 def test_a_run_looks_at_each_pair_of_input_and_output_a_fixed_number_of_times() -> None:
-    """Lineage leaves a column of each output out, so that each may be made of all that the run reads."""
+    """The lineage omits a column of each output, so each output may be made from everything that the run reads."""
     few, many = hashed_names_of(20), hashed_names_of(80)
     assert many / few / (80 / 20) ** 2 < SLACK
 
 
 def hashed_names_of(count: int) -> int:
-    """Return how often the rules hash a name while they derive what a run with so many inputs and outputs says."""
+    """Return how often the rules hash a name while they derive a run with `count` inputs and outputs."""
     lineage = facet(fields={"x": {"inputFields": [source(lake("in0"), "x")]}})
     written = [dataset(lake(f"o{number}"), schema=schema(["x", "y"]), columnLineage=lineage) for number in range(count)]
     read = [dataset(lake(f"in{number}")) for number in range(count)]
@@ -209,7 +211,7 @@ def hashed_names_of(count: int) -> int:
 
 @pytest.mark.timeout(60)
 def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path) -> None:
-    """Where a pattern looks for the last part from every character on, this takes an hour."""
+    """A pattern that searches for the last part from every character on would take an hour."""
     long = ("s3://lake", "a" * 1_000_000 + "/mailing")
     path = written(tmp_path, [run(1, 0, x_from(A, long), job="b" * 1_000_000 + ".load")])
     searched = SearchFile(path)
@@ -232,16 +234,16 @@ def test_what_a_recurring_run_binds_again_is_read_once(tmp_path: Path) -> None:
     sql.set_progress_handler(step, 1)
     naming.refresh()
     assert naming.bindings[Name(*ALIAS)][-1] == (MANY * SECOND + START_US, Name(*B))
-    assert 0 < steps < MANY, "those of before are read again"
+    assert 0 < steps < MANY, "earlier bindings are read again"
 
 
 def bound_again(number: int) -> Json:
-    """Return the event of a run of its own, whose output has the symlink that it always has."""
+    """Return the event of a new run whose output always has the same symlink."""
     return run(number, number, x_from(A, B, symlinks=symlinks(ALIAS)))
 
 
 def written(folder: Path, events: Sequence[Json], behind: int = 0) -> Path:
-    """Return the index file of events, indexed in one batch, behind so many others."""
+    """Return the index file of events, indexed in one batch after `behind` other events."""
     path = folder / "index.sqlite"
     indexer = Indexer(path, default_rules())
     take(indexer, events, behind)
@@ -259,7 +261,7 @@ def take(indexer: Indexer, events: Sequence[Json], behind: int = 0) -> None:
 
 
 def work_of_indexing(folder: Path, events: Sequence[Json], batch: int | None = None) -> tuple[int, int]:
-    """Return hundreds of steps of SQLite's machine, and calls of Python, while events are indexed, so many at once."""
+    """Return the number of SQLite steps (in hundreds) and of Python calls while events are indexed in batches."""
     bound = Counting(check_steps=100)
     indexer = until_end(Indexer(folder / "index.sqlite", default_rules(), bound))
     calls = 0

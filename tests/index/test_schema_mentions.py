@@ -1,4 +1,4 @@
-"""Mentions of schemas: the index stores only some of them, and answers as if it had stored all."""
+"""The index stores only some mentions of schemas, and answers as if it had stored all of them."""
 
 import sqlite3
 from random import Random
@@ -25,7 +25,7 @@ uses = st.builds(
 
 
 class Keeper:
-    """A table beside the list of all that it was told, as the runs of earlier batches tell it again."""
+    """The table of mentions, next to a list of all mentions, from which it can read those of earlier batches again."""
 
     def __init__(self) -> None:
         self.sql = until_end(sqlite3.connect(":memory:", isolation_level=None))
@@ -34,7 +34,7 @@ class Keeper:
         self.table = SchemaMentionTable(self.sql, NameNumbers(self.sql), lambda _: self.earlier)
 
     def take(self, batch: list[SchemaMention], *, pieces: int = 1) -> None:
-        """Take a batch; it is written in pieces, as when somebody asks amid it."""
+        """Add a batch in pieces, as when a question arrives during the batch."""
         self.table.begin_batch()
         for piece in range(pieces):
             self.table.add_mentions(NAME, batch[piece::pieces])

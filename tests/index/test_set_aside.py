@@ -1,4 +1,4 @@
-"""An event that the index cannot take is set aside with its reason, and the rest goes on."""
+"""An event that the index cannot process is set aside with its reason, and the index continues with the rest."""
 
 import json
 from contextlib import suppress
@@ -24,16 +24,16 @@ from tests.support.commands import commanded
 from tests.support.data.parsing import World
 from tests.support.questions import ask
 
-pytestmark = pytest.mark.slow  # an index each
+pytestmark = pytest.mark.slow  # each test builds an index
 
 WIDE = 4_000
-"""Outputs of an event that takes the index seconds; `CPU_S` is much more than an ordinary one takes."""
+"""Number of outputs of an event that takes the index seconds. `CPU_S` is much more than an ordinary event needs."""
 
 CPU_S = 0.2
 
 
 def makes(number: int) -> Json:
-    """Return a run that makes `out/NUMBER`."""
+    """Return a run that writes `out/NUMBER`."""
     return run(number, number, x_from(A, ("s3://lake", f"out/{number}")), job=f"job{number}")
 
 
@@ -64,7 +64,7 @@ class Place:
         return [(each.sequence, each.reason) for _, each in self.freshness.set_aside_events(0)]
 
     def knows(self, *names: str) -> list[bool]:
-        """Tell of each dataset whether its upstream is known."""
+        """Return for each dataset whether its upstream is known."""
         open_views = until_end(ViewOpener(self.home, open_rules(self.world.settings)))
         found = []
         for name in names:
@@ -79,7 +79,7 @@ def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries
     place.index(CPU_S)
     assert place.aside() == [(2, "too_slow")]
     assert place.knows("out/1", "wide/7", "out/3") == [True, False, True]
-    assert place.freshness.count_waiting().events == 0, "it does not wait: questions are not behind for its sake"
+    assert place.freshness.count_waiting().events == 0, "answers do not wait for an event that was set aside"
 
     shown = commanded("rejected", "--index", "--data", tmp_path, "--json")
     (item,) = json.loads(shown.stdout)["items"]
@@ -117,7 +117,7 @@ def test_a_row_that_is_no_event_is_set_aside_with_that_reason(tmp_path: Path) ->
 
 
 def test_facets_that_say_nothing_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
-    """`{}` has one hash as schema and as lineage: read as the other, it ended the index at every start."""
+    """`{}` has the same hash as schema and as lineage. Mixing them up stopped the index at every start."""
     told = [run(n, n, dataset(B, **{name: {}}), job=f"job{n}") for n, name in ((1, "columnLineage"), (2, "schema"))]
     place = Place(tmp_path, told[0])
     place.index()

@@ -1,4 +1,4 @@
-"""Snapshots of the index in the lake: who begins with one answers as one built from nothing, or begins from nothing."""
+"""Snapshots of the index in the lake: an index that starts with one answers like one built from scratch."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ from tests.support.faults.full_disk import small_disk
 from tests.support.paths import ROOT
 from tests.support.questions import ask
 
-pytestmark = pytest.mark.slow  # real lakes
+pytestmark = pytest.mark.slow  # uses real lakes
 
 MAKE = """
 import sys
@@ -68,7 +68,7 @@ QUESTIONS: list[tuple[str, dict[str, str]]] = [
 
 
 class Machine:
-    """A machine with a disk of its own, before a lake that several read; one of them parses."""
+    """A machine with its own disk and a lake that several machines share. Only one machine parses."""
 
     def __init__(self, folder: Path) -> None:
         self.world = World(folder / "one", lake=str(folder / "lake"))
@@ -121,7 +121,7 @@ def answers(world: World) -> list[Any]:
 
 
 def from_nothing(machine: Machine, name: str) -> list[Any]:
-    """Answer from an index that no snapshot had a part in."""
+    """Return the answers of an index that was built without a snapshot."""
     hidden = machine.lake / "index"
     aside = machine.folder / "aside"
     if hidden.exists():
@@ -133,7 +133,7 @@ def from_nothing(machine: Machine, name: str) -> list[Any]:
 
 
 def begun_by(world: World, caplog: pytest.LogCaptureFixture) -> tuple[bool, str]:
-    """Bring an index up to date; tells whether it began with a snapshot, and what was said."""
+    """Bring an index up to date. Returns whether it started with a snapshot, and the log messages."""
     caplog.clear()
     caplog.set_level("INFO")
     open_view_opener(world.settings, world.folder).close()
@@ -237,7 +237,7 @@ def test_events_that_left_bronze_before_they_were_taken_make_it_unfit(
     machine.take()
     assert machine.snapshot()
     delete_old_events(machine.world.bronze, 30)
-    assert begun_by(machine.other("two"), caplog)[0], "what went had been taken"
+    assert begun_by(machine.other("two"), caplog)[0], "the snapshot already contained the deleted events"
     tail = machine.world.tail()
     machine.world.append(*(event(f"{number:032x}") for number in range(5, 9)))
     machine.world.age(35, behind=tail)
@@ -259,7 +259,7 @@ def test_a_bronze_that_was_set_back_is_not_followed_by_one_ahead_of_it(
     before.rename(shop.lake / "bronze")
     took, said = begun_by(shop.other("two"), caplog)
     assert "ahead of bronze" in said
-    assert took, "the older one fits"
+    assert took, "the older snapshot fits"
 
 
 def refresh(shop: Machine) -> Path:
@@ -313,7 +313,7 @@ def test_one_that_is_cut_off_is_none_and_keeps_nobody_from_the_next(tmp_path: Pa
     found = len(machine.manifests())
     assert found == (point == "snapshot.after_manifest")
     for file in machine.lake.glob("index/**/*"):
-        os.utime(file, (1, 1))  # a quarter of an hour passes
+        os.utime(file, (1, 1))  # as if a quarter of an hour had passed
     machine.take(*(event(f"{number:032x}") for number in range(2, 5)))
     assert machine.snapshots().make(refresh(machine), default_rules().rules_hash)
     assert len(machine.manifests()) == found + 1
@@ -333,7 +333,7 @@ def test_two_at_once_make_one_and_do_each_other_no_harm(shop: Machine, caplog: p
     first, second = SnapshotStore(store, shop.path.stem), SnapshotStore(store, shop.path.stem)
     claim = first.claim_next()
     assert claim
-    assert second.claim_next() is None, "somebody makes it"
+    assert second.claim_next() is None, "another process is making the snapshot"
     for file in shop.lake.glob("index/*/*.claim"):
         os.utime(file, (1, 1))
     late = second.claim_next()
@@ -366,16 +366,16 @@ def test_a_few_are_kept_and_those_of_other_rules_for_a_week(shop: Machine) -> No
 
 
 def test_another_is_made_where_enough_is_new(shop: Machine) -> None:
-    assert not shop.snapshot(), "nothing is new"
+    assert not shop.snapshot(), "there are no new events"
     shop.take(event("1"))
-    assert not shop.snapshot(), "one event is not worth it"
+    assert not shop.snapshot(), "one event does not justify a snapshot"
     day_old = shop.newest().made_us - 86_400_000_000
     rewrite(made_us=day_old)(shop)
     assert shop.snapshot()
 
 
 def test_a_damaged_snapshot_is_not_taken_again_and_again(shop: Machine, caplog: pytest.LogCaptureFixture) -> None:
-    """Its pieces are as they were made, but of a file that was damaged before."""
+    """The pieces are intact, but the snapshot was made from a damaged file."""
     import sqlite3
 
     with sqlite3.connect(shop.path) as harmed:
@@ -444,7 +444,7 @@ def test_a_file_of_several_pieces_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_writer_goes_on_while_its_index_is_copied(shop: Machine) -> None:
-    """The copy is of one moment, however the index moves meanwhile."""
+    """The copy shows a single state, even if the index changes meanwhile."""
     snapshots, made = shop.snapshots(), []
     follower = IndexFollower(open_index_home(shop.world.folder), shop.world.bronze)
     shop.take(*(event(f"{number:032x}") for number in range(200)))

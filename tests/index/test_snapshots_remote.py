@@ -1,4 +1,4 @@
-"""Snapshots of the index where the lake lies at an address: Azurite, and S3 as far as moto is it."""
+"""Snapshots of the index in lakes in cloud storage: Azurite, and S3 as emulated by moto."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from tests.support.servers.azurite import KEY, PATIENT, Storage, one_line
 from tests.support.servers.s3 import S3Server
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # servers of their own
+pytestmark = pytest.mark.slow  # starts servers
 
 _LONGEST_S = 120.0
 
@@ -65,7 +65,7 @@ def test_who_keeps_the_index_makes_one_by_itself_and_another_machine_begins_with
     assert "begins with snapshot" in caplog.text
     path = open_index_home(other.folder).index_path(default_rules())
     assert open_index_home(other.folder).published_file().path == path
-    assert not make_snapshot_if_due(other.settings, other.folder), "it is young"
+    assert not make_snapshot_if_due(other.settings, other.folder), "the existing snapshot is recent"
 
 
 def test_a_storage_that_refuses_is_said_in_a_line_and_nothing_is_half_done(
@@ -92,7 +92,7 @@ def test_so_it_is_in_s3_with_versions_and_without_and_options_of_delta_rs_alone_
         store = ObjectStore(f"s3://{bucket}/lake", {**server.options("x"), **beside})
         check(store)
         server.client().put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-        check(store)  # a name that was deleted may be created again, though its versions stay
+        check(store)  # a deleted name can be created again although its versions remain
 
 
 def check(store: ObjectStore) -> None:

@@ -1,4 +1,6 @@
-"""Who changes something waits until questions see it: woken by the index, not by a clock, and not for ever."""
+"""A request that changes something waits until answers include the change. The index wakes it, and the wait
+is limited.
+"""
 
 import asyncio
 import json
@@ -12,13 +14,15 @@ from headwater.operations.runtime.index import open_freshness, open_index_home, 
 from tests.marquez.lake import EVENTS
 from tests.support.data.parsing import World
 
-pytestmark = pytest.mark.slow  # a lake
+pytestmark = pytest.mark.slow  # needs a lake
 
 LONG_S = 3600.0
 
 
 async def _waits(world: World) -> tuple[bool, bool, list[bool]]:
-    """Return what one is told who cannot wait, one who never needs to, and many who wait while the index goes on."""
+    """Return the results of a wait that is too short, of one that is not needed, and of many while the
+    index continues.
+    """
     freshness = open_freshness(world.settings, world.folder, lambda: [world.reader()])
     index_waiter, before_us = IndexWaiter(freshness), 1
     in_time, older = (
@@ -28,7 +32,7 @@ async def _waits(world: World) -> tuple[bool, bool, list[bool]]:
     waiting = [asyncio.create_task(index_waiter.wait_until_visible(now_us(), within_s=LONG_S)) for _ in range(50)]
     for work in (_parse, _follow):
         await asyncio.sleep(0)
-        index_waiter.notify()  # a wake that says nothing new answers nobody
+        index_waiter.notify()  # a notification without progress must not end a wait
         assert not any(each.done() for each in waiting)
         await asyncio.to_thread(work, world)
     index_waiter.notify()

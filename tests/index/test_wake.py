@@ -1,4 +1,4 @@
-"""Woken, not ticking: what comes is taken at once; a tick is the least distance of commits, and a lost wake's cost."""
+"""New data is processed as soon as it arrives. A tick limits the commit rate, and the delay after a lost wake-up."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ def lineage(number: int) -> Json:
 
 def test_a_wake_waits_for_who_is_to_be_woken_and_one_look_answers_any_number() -> None:
     wake = NotificationPipe.create()
-    for number in range(20_000):  # more than the pipe holds
+    for number in range(20_000):  # more than the pipe can hold
         wake.notify(encode_position(SOURCE, number))
     wake.wait(NEVER_S)
     assert decode_positions(wake.take_notes()).keys() == {SOURCE}
@@ -52,7 +52,7 @@ def test_who_waits_is_woken_by_another_thread() -> None:
 
 
 class Woken:
-    """A folder's parser, in a thread, its wake, and the wake that it rings for the index."""
+    """A folder's parser in a thread, its wake pipe, and the pipe with which it wakes the index."""
 
     def __init__(self, folder: Path, tick_s: float) -> None:
         self.world = World(folder, tick_s=tick_s)
@@ -63,7 +63,7 @@ class Woken:
         self.wake.notify()
 
     def reached(self) -> int:
-        """Wait for the next commit that the index is told of; returns up to which record it goes."""
+        """Wait for the next commit announced to the index. Returns the last record in it."""
         self.index.wait(TIMEOUT_S)
         (last,) = decode_positions(self.index.take_notes()).values()
         return last
@@ -116,7 +116,7 @@ def test_under_load_a_tick_lies_between_two_commits(tmp_path: Path) -> None:
 def test_an_event_is_answered_though_no_tick_ever_comes(tmp_path: Path) -> None:
     with Running(tmp_path, options=["--tick", f"{NEVER_S:.0f}s"]) as running, Asker(running.url) as asker:
         while not (tmp_path / "lake" / "bronze" / "events" / "_delta_log").exists():
-            running.wait_pid("parser")  # from then on it waits for a wake
+            running.wait_pid("parser")  # from now on the parser waits for a wake-up
         assert asker.client.post("/api/v1/lineage", json=lineage(1)).status_code == 200
         asker.wait_for("upstream", namespace=LAKE, dataset="out/1")
 
@@ -126,7 +126,7 @@ def test_an_event_is_answered_though_no_tick_ever_comes(tmp_path: Path) -> None:
 def test_a_process_killed_before_it_wakes_the_next_costs_a_tick_and_nothing_else(tmp_path: Path, point: str) -> None:
     environment = {"HEADWATER_FAILPOINT": point, "HEADWATER_TICK_S": "0.5"}
     with Running(tmp_path, environment=environment) as running, Asker(running.url) as asker:
-        with suppress(httpx.TransportError):  # `serve` may be what dies, once the event is on disk
+        with suppress(httpx.TransportError):  # `serve` may be killed after it stored the event
             asker.client.post("/api/v1/lineage", json=lineage(1))
         running.wait_line("exited with status -9")
         asker.wait_for("upstream", namespace=LAKE, dataset="out/1")
@@ -135,7 +135,7 @@ def test_a_process_killed_before_it_wakes_the_next_costs_a_tick_and_nothing_else
 
 
 class Followed:
-    """A lake and the index that follows it, told or not."""
+    """A lake and the index that follows it, with or without notifications."""
 
     def __init__(self, folder: Path) -> None:
         self.world = World(folder)

@@ -1,7 +1,7 @@
-"""What Microsoft's schemas say about the bodies of resources: names, values of enumerations, what is missing.
+"""Check resource bodies against Microsoft's schemas: names, enumeration values, and missing members.
 
-Only what the text itself says is judged: a parameter, a variable or a call may be anything. Enumerations are taken as
-complete where the schema leaves them open (`A | B | string`), because a wrong word is more likely than a new one.
+Only literal values are checked; a parameter, a variable or a call may be anything. Enumerations that the schema leaves
+open (`A | B | string`) are treated as complete, because a wrong value is more likely than a new one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -14,14 +14,14 @@ from tree_sitter import Language, Node, Parser
 Definitions = Sequence[dict[str, Any]]
 
 _KNOWN_BY_BICEP = frozenset({"parent", "scope", "dependsOn"})
-"""Words of the language in a resource's body."""
+"""Keywords of Bicep in a resource's body."""
 
 _PLAIN = {"string": {"string"}, "int": {"number"}, "bool": {"boolean"}}
 _LITERALS = {"string", "number", "boolean", "object", "array"}
 
 
 def findings(text: str, schemas: Mapping[str, Definitions]) -> Iterator[str]:
-    """Yield what is wrong with each new resource of a template whose type has a schema, with its line."""
+    """Yield the problems, with line numbers, of each new resource whose type has a schema."""
     for declared in _below(Parser(Language(tree_sitter_bicep.language())).parse(text.encode()).root_node):
         if declared.type != "resource_declaration" or any(child.type == "existing" for child in declared.children):
             continue
@@ -90,7 +90,7 @@ class _Judge:
         return self._chosen(found, value) if found else None
 
     def _chosen(self, shape: dict[str, Any], body: Node) -> dict[str, Any] | None:
-        """Return the one that a word of the body chooses, where a shape has several, with what all of them have."""
+        """Return the variant of a shape that the body selects, including the common members."""
         if shape["$type"] != "DiscriminatedObject":
             return shape
         given = dict(_properties(body))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for `az` and `azd` with Azure's two rules for a budget's start; FAKE_AZURE is its folder."""
+"""A stand-in for `az` and `azd` with Azure's two rules for a budget's start. FAKE_AZURE is its folder."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def refuse(message: str) -> None:
 
 
 def show_budget() -> None:
-    """Answer as `az consumption budget show-with-rg`, the command for the budget of a resource group."""
+    """Answer like `az consumption budget show-with-rg`, the command for the budget of a resource group."""
     if (FOLDER / "signed_out").exists():
         refuse("Please run 'az login' to setup account.")
     if not BUDGET.exists():
@@ -41,7 +41,7 @@ def deploy() -> None:
 
 
 def set_variable(name: str, value: str) -> None:
-    """Keep a variable, as `azd env set`."""
+    """Store a variable, as `azd env set` does."""
     with (FOLDER / "azd.env").open("a") as file:
         file.write(f"{name}={value}\n")
 

@@ -1,4 +1,4 @@
-"""The Bicep files as their parsers see them, and what they come to."""
+"""Parse the Bicep files and evaluate parts of them."""
 
 import re
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ MAIN = "main.bicep"
 PARAMETERS = ("small.bicepparam", "standard.bicepparam")
 APPS = ("receiver", "pipeline")
 SINKS = "sinks"
-"""The app that is deployed only if wanted; it knows no log."""
+"""The optional app, which has no log settings."""
 
 
 @cache
 def template(name: str) -> dict[str, Any]:
-    """Parse one template with pycep: params, variables, resources, modules and outputs by their names."""
+    """Parse a template with pycep into params, variables, resources, modules and outputs by name."""
     return {"parameters": {}, "variables": {}, "resources": {}, "modules": {}, "outputs": {}} | dict(
         BicepParser().parse(text=source(name))
     )
@@ -52,15 +52,15 @@ def _is_wrong(node: Node) -> bool:
 
 
 def as_template(parameters: str) -> str:
-    """Turn a file of parameters into a template of variables: neither parser knows `using` and assigned parameters."""
+    """Turn a parameter file into a template of variables, because the parsers do not support parameter files."""
     text, count = re.subn(r"(?m)^using '([^']+)'$", "", parameters)
-    assert count == 1, "a file of parameters names its template once"
+    assert count == 1, "a parameter file names its template exactly once"
     return re.sub(r"(?m)^param (\w+) = ", r"var \1 = ", text)
 
 
 @cache
 def parameters(name: str) -> dict[str, Any]:
-    """Read what a file of parameters assigns: a constant, or the call that makes it."""
+    """Read the values in a parameter file: constants or function calls."""
     variables = BicepParser().parse(text=as_template(source(name)))["variables"]
     return {name: found["value"] for name, found in variables.items()}
 
@@ -74,13 +74,13 @@ def variable(name: str, file: str = MAIN) -> Any:
 
 
 def app_settings(app: str) -> dict[str, Any]:
-    """Return the settings that main gives one app, without what every function app needs (modules/app.bicep)."""
+    """Return the settings that main gives to one app, without those of every function app (modules/app.bicep)."""
     return {**({} if app == SINKS else variable("commonSettings")), **variable(f"{app}Settings")}
 
 
 @dataclass(frozen=True)
 class Grant:
-    """One role assignment: whose, which role, on what."""
+    """One role assignment: identity, role and scope."""
 
     who: str
     role: str
@@ -100,7 +100,7 @@ def resources(kind: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def body(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what a resource declares, inside its condition or loop if it has one."""
+    """Return the body of a resource, without its condition or loop."""
     config: dict[str, Any] = found["config"]
     while "config" in config:
         config = config["config"]
@@ -122,6 +122,6 @@ def _grant(file: str, config: dict[str, Any]) -> Grant:
     if "function" in role:
         role = role["function"]["parameters"]["resource_name_1"]
     who, on = dotted(properties["principalId"]).partition(".")[0], config["scope"]
-    if isinstance(on, dict):  # each of a list
+    if isinstance(on, dict):  # a loop over a list
         on = on["operator"]["operands"]["operand_1"]
     return Grant(f"{file}:{who}", dotted(role).removeprefix("roles.").removesuffix(".id"), on)

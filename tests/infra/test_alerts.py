@@ -1,4 +1,4 @@
-"""The alerts read two lines of the parser: as it really writes them, with the numbers that are in them."""
+"""The alerts can read two log lines of the parser exactly as the parser writes them."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ ALERTS = "modules/alerts.bicep"
 
 
 def parsed(line: str, of: str = "parserLine") -> dict[str, int | str]:
-    """Apply the alerts' own `parse` expression to a line, as Kusto would: `*`, texts, `Name:long`, `Name`."""
+    """Apply the alerts' `parse` expression to a line as Kusto would: `*`, texts, `Name:long` and `Name`."""
     pattern = variable(of, ALERTS).partition("parse Message with ")[2]
     parts = re.findall(r'\*|"[^"]*"|\w+(?::long)?', pattern)
     regex = "".join(
@@ -32,12 +32,12 @@ def parsed(line: str, of: str = "parserLine") -> dict[str, int | str]:
         for part in parts
     )  # fmt: skip
     found = re.fullmatch(regex, line)
-    assert found, f"the alerts do not read {line!r}"
+    assert found, f"the alerts cannot parse {line!r}"
     return {name: int(text) if re.fullmatch(r"-?\d+", text) else text for name, text in found.groupdict().items()}
 
 
 def seen(caplog: pytest.LogCaptureFixture, line: str) -> list[str]:
-    """List the messages that a line's filter lets through."""
+    """List the messages that match a line's filter."""
     (wanted,) = re.findall(r'Message has "([^"]+)"', variable(line, ALERTS))
     return [record.getMessage() for record in caplog.records if wanted in record.getMessage()]
 
@@ -115,28 +115,32 @@ def test_the_heartbeat_looks_back_as_many_hours_as_the_parameter_says() -> None:
     heartbeat = variable("heartbeat", ALERTS)
     assert heartbeat["window"] == "PT${heartbeatHours}H"
     assert "windowSize: rule.?window ?? 'PT30M'" in source(ALERTS)
-    assert "summarize Came = sum(Came) | where Came == 0" in heartbeat["query"], "one row also where no event came"
+    assert "summarize Came = sum(Came) | where Came == 0" in heartbeat["query"], (
+        "the query must return a row even if no event arrived"
+    )
 
 
 @pytest.mark.parametrize(
     ("category", "least"),
     [
         ("Function.parser.User", "Information"),  # the lines of the parser
-        ("Function.sinks.User", "Information"),  # of sinks
-        ("Function.lineage", "Warning"),  # two lines for each request, also for one without a key: nothing samples them
+        ("Function.sinks.User", "Information"),  # the lines of sinks
+        ("Function.lineage", "Warning"),  # two lines for each request, even without a key: no sampling limits them
         ("Function.lineage.User", "Warning"),
-        ("Host.Results", "Information"),  # requests: the workbook counts them
-        ("Azure.Messaging.EventHubs", "Warning"),  # the trigger's own talk, which is most of what a host could say
+        ("Host.Results", "Information"),  # requests, which the workbook counts
+        ("Azure.Messaging.EventHubs", "Warning"),  # the trigger's own messages, which are most of what a host could log
         ("Microsoft.Azure.WebJobs.Hosting", "Warning"),
     ],
 )
 def test_the_host_hands_on_the_lines_that_alerts_read_and_not_its_own_talk(category: str, least: str) -> None:
-    """The host's rule: of the filters whose name begins a category the longest, else `default`."""
+    """The host uses the longest filter that is a prefix of the category, else `default`."""
     host = json.loads((ROOT / "host.json").read_text())
     levels = host["logging"]["logLevel"]
     begins = [name for name in levels if category == name or category.startswith(f"{name}.")]
     assert levels[max(begins, key=len, default="default")] == least
-    assert "applicationInsights" not in host["logging"], "with OpenTelemetry its sampling is of no effect"
+    assert "applicationInsights" not in host["logging"], (
+        "with OpenTelemetry, the sampling of Application Insights has no effect"
+    )
     assert host["telemetryMode"] == "OpenTelemetry"
 
 
@@ -169,11 +173,11 @@ def test_a_shift_says_of_each_sink_what_waits_and_since_when_and_a_runner_what_i
         for rule in variable("sinkRules", ALERTS)
     }
     assert asked["sink-lag"] == {"Waited", "State"}
-    assert 'State != "paused"' in source(ALERTS), "who lets a sink stand still knows that it lags"
+    assert 'State != "paused"' in source(ALERTS), "a paused sink is expected to lag"
 
 
 def _forget(world: World, *sequences: int) -> None:
-    """Let the log lose records, as a hub does by its retention."""
+    """Delete records from the log, as a hub's retention does."""
     connection: sqlite3.Connection = open_writable(max(world.log.glob("*.sqlite")))
     connection.executemany("DELETE FROM records WHERE sequence = ?", [(sequence,) for sequence in sequences])
     connection.close()

@@ -1,4 +1,4 @@
-"""The templates: what two parsers, the parameter files and the rules of this house say. None of it is a deployment."""
+"""Check the templates with two parsers, the parameter files and our own rules. The tests deploy nothing."""
 
 import re
 from typing import Any
@@ -54,7 +54,7 @@ API_VERSIONS = {
     "Microsoft.Web/sites/basicPublishingCredentialsPolicies": "2025-03-01",
     "Microsoft.Web/sites/config": "2025-03-01",
 }
-"""The versions that Microsoft's own modules use, or that its samples name (looked up in 2026)."""
+"""The versions that Microsoft's own modules or samples use (looked up in 2026)."""
 
 
 @pytest.mark.parametrize("name", names())
@@ -83,8 +83,8 @@ def test_modules_exist_and_get_exactly_the_parameters_they_take() -> None:
         used.add(path)
         given, takes = body(module)["params"], template(path)["parameters"]
         required = {name for name, parameter in takes.items() if parameter["default"] is None}
-        assert required <= set(given) <= set(takes), f"{path}: {set(given) ^ set(takes)}"
-    assert used == set(names()), "every file is a module of main, and no other"
+        assert required <= set(given) <= set(takes), f"{path}: unknown or missing parameters {set(given) ^ set(takes)}"
+    assert used == set(names()), "every file must be a module of main, and no other file may be"
 
 
 @pytest.mark.parametrize("name", names())
@@ -131,7 +131,7 @@ def _problems(declared: dict[str, Any], value: Any) -> list[str]:
 
 
 def test_what_is_left_out_is_within_its_own_limits() -> None:
-    """Azure holds defaults against them, too: one outside ends every deployment that does not name the parameter."""
+    """Azure checks defaults as well: an invalid default fails every deployment that does not set the parameter."""
     for symbol, declared in template(MAIN)["parameters"].items():
         value = declared["default"]
         if isinstance(value, int | str) and value not in template(MAIN)["parameters"] and "(" not in str(value):
@@ -143,7 +143,9 @@ def test_days_and_instances_have_limits_so_that_no_value_of_theirs_loses_an_even
         name: {item["type"]: item["argument"] for item in template(MAIN)["parameters"][name]["decorators"]}
         for name in ("hubRetentionDays", "claimDays", "captureDays", "receiverAlwaysReady")
     }
-    assert limits["claimDays"]["min_value"] > limits["hubRetentionDays"]["max_value"], "a body outlives its pointer"
+    assert limits["claimDays"]["min_value"] > limits["hubRetentionDays"]["max_value"], (
+        "a body must be kept longer than the event that refers to it"
+    )
     assert limits["captureDays"]["min_value"] == 1, "0 would delete at once"
     assert limits["receiverAlwaysReady"]["min_value"] == 0
 
@@ -171,14 +173,14 @@ WITHOUT_TAGS = {
     "Microsoft.Web/sites/basicPublishingCredentialsPolicies",
     "Microsoft.Web/sites/config",
 }
-"""What Azure knows no tags of: parts of others, rights, and rules about them."""
+"""Resource types that cannot have tags: child resources, role assignments and rules."""
 
 
 @pytest.mark.parametrize("kind", sorted(API_VERSIONS.keys() - WITHOUT_TAGS))
 def test_every_resource_that_can_have_tags_has_those_of_the_deployment(kind: str) -> None:
     for file, symbol, found in resources(kind):
         given = body(found).get("tags")
-        assert "tags" in str(given), f"{file}: {symbol}"
+        assert "tags" in str(given), f"{file}: {symbol} has no tags"
     modules = template(MAIN)["modules"].values()
     assert all(
         body(module)["params"].get("tags", "tags") == "tags"
@@ -250,7 +252,7 @@ def test_who_reads_secrets_and_changes_blobs_is_in_the_logs() -> None:
 
 
 def test_names_fit_the_limits_of_their_services() -> None:
-    """Storage accounts take 24 lower-case letters and digits, vaults 24 characters; uniqueString makes 13."""
+    """Storage accounts allow 24 lower-case letters and digits, vaults 24 characters. uniqueString makes 13."""
     longest = next(
         item["argument"]
         for item in template(MAIN)["parameters"]["prefix"]["decorators"]
@@ -263,7 +265,7 @@ def test_names_fit_the_limits_of_their_services() -> None:
 
 
 def test_an_instance_takes_many_requests_at_a_time() -> None:
-    """Left out, a Python app on this plan takes one: each request at a time would start an instance of its own."""
+    """Without the setting, a Python app on this plan serves one request at a time, and starts an instance for each."""
     ((_, _, app),) = resources("Microsoft.Web/sites")
     scale = body(app)["properties"]["functionAppConfig"]["scaleAndConcurrency"]
     assert scale["triggers"] == {"http": {"perInstanceConcurrency": "httpConcurrency"}}
@@ -315,7 +317,7 @@ def test_the_lake_is_hierarchical_and_raw_bodies_do_not_stay() -> None:
     ((_, _, lifecycle),) = resources("Microsoft.Storage/storageAccounts/managementPolicies")
     rules = _at(body(lifecycle), "properties.policy.rules")
     assert [rule["name"] for rule in rules] == ["claims", "capture"]
-    assert "${lakeContainer}" not in str(rules), "nothing of the lake is deleted by age"
+    assert "${lakeContainer}" not in str(rules), "no rule may delete parts of the lake by age"
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -345,7 +347,7 @@ def test_no_template_holds_or_gives_away_a_secret() -> None:
     for file in names():
         for symbol, parameter in template(file)["parameters"].items():
             secure = any(item["type"] == "secure" for item in parameter["decorators"])
-            assert secure == (symbol in SECRETS), f"{file}: {symbol}"
+            assert secure == (symbol in SECRETS), f"{file}: {symbol} must be secure exactly if it is a secret"
     assert not re.search(r"= \w*[kK]eys$", "\n".join(line for line in text.splitlines() if line.startswith("output")))
 
 

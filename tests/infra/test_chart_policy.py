@@ -1,4 +1,4 @@
-"""What checkov says about the chart's objects. A finding is either mended or stands here with its reason."""
+"""checkov's findings for the chart's objects. Each is fixed or listed here with a reason."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ spec:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Report]:
-    """Lint the smallest release, one that uses every value, and a careless pod beside a broken one."""
+    """Lint the smallest release, one that uses every value, and an insecure pod next to a broken one."""
     folders = [tmp_path_factory.mktemp(name) for name in ("small", "all", "bad")]
     for folder, texts in zip(folders[:2], render([SMALL, ALL]), strict=True):
         for name, text in texts.items():
@@ -60,7 +60,7 @@ def test_every_finding_is_mended_or_has_its_reason(reports: Sequence[Report]) ->
 
 
 def test_the_linter_notices_what_is_careless(reports: Sequence[Report]) -> None:
-    """Privileged, root, on the host's network, without bounds, probes, or a file system that is shut."""
+    """The pod is privileged, runs as root on the host's network, without limits, probes or a read-only file system."""
     assert {check for check, *_ in reports[2].failed} >= {
         "CKV_K8S_16", "CKV_K8S_19", "CKV_K8S_13", "CKV_K8S_8", "CKV_K8S_9", "CKV_K8S_22", "CKV_K8S_38", "CKV_K8S_40",
     }  # fmt: skip

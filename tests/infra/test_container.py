@@ -1,7 +1,7 @@
-"""The image: what its Containerfile copies and runs is there, and what it says of Headwater is so.
+"""Check the Containerfile by reading it: the files that it copies and runs exist, and its settings are valid.
 
-There is no builder of images here: `.github/workflows/container.yml` builds and runs it, `make container-steps` does
-its steps without one. What can be read is read.
+The tests cannot build images. `.github/workflows/container.yml` builds and runs the image, and `make container-steps`
+runs its steps without an image.
 """
 
 import json
@@ -31,13 +31,13 @@ EXTRAS = ("server", "azure", "kafka", "aws", "google")
 
 @dataclass(frozen=True)
 class ContainerFile:
-    """A Containerfile as its instructions."""
+    """The instructions of a Containerfile."""
 
     path: Path
 
     @cached_property
     def instructions(self) -> list[tuple[str, str]]:
-        """Name and arguments of each, continued lines joined."""
+        """Name and arguments of each instruction, with continued lines joined."""
         return list(instructions(self.path.read_text()))
 
     def of(self, name: str) -> list[str]:
@@ -53,7 +53,7 @@ class ContainerFile:
         return next(rest for name, rest in self.last_stage if name == "USER")
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of the image that are Headwater's."""
+        """Return the image's HEADWATER_* variables."""
         words = [word for name, rest in self.last_stage if name == "ENV" for word in shlex.split(rest)]
         told = dict(word.split("=", 1) for word in words)
         return {name: text for name, text in told.items() if name.startswith("HEADWATER_")}
@@ -84,7 +84,7 @@ def test_the_image_starts_headwater_and_is_asked_for_its_health_as_nobody() -> N
     (entry,), (command,) = (CONTAINER.of(name) for name in ("ENTRYPOINT", "CMD"))
     assert json.loads(entry)[0] in PROJECT["project"]["scripts"]
     assert json.loads(command) == ["up"]
-    assert CONTAINER.user == "10001:10001", "a number: Kubernetes cannot tell whether a name is root"
+    assert CONTAINER.user == "10001:10001", "a number, because Kubernetes cannot tell whether a named user is root"
     settings = load_settings({}, environment={**CONTAINER.environment(), "HEADWATER_KEYS": KEYS})[0]
     (volume,) = CONTAINER.of("VOLUME")
     assert (settings.host, str(settings.data)) == ("0.0.0.0", f"{volume}/data")
@@ -105,7 +105,7 @@ def test_packages_are_those_of_the_extras_as_tested_and_have_hashes() -> None:
     names = {re.split(r"[\[<>=;\s]", each)[0].lower() for each in wanted}
     assert names <= locked.keys()
     assert {name: version for name, version in locked.items() if tested.get(name, version) != version} == {}
-    assert "pyspark" not in locked, "no Java is there"
+    assert "pyspark" not in locked, "the image has no Java"
     (build,) = PROJECT["build-system"]["requires"]
     assert build in (ROOT / "locks/container-build.txt").read_text()
 

@@ -1,4 +1,4 @@
-"""The costs on Azure: the sums in docs/how-to/platform-operator/azure.md are those that the prices and tiers give."""
+"""The costs on Azure in docs/how-to/platform-operator/azure.md follow from the prices and tiers."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_the_small_tier_stays_within_its_goals() -> None:
 
 
 def test_a_bill_by_hand() -> None:
-    """1,000 events a day in the small tier, reckoned with a pencil."""
+    """1,000 events a day in the small tier, calculated by hand."""
     found = lines(SMALL, 1_000)
     assert found["Event Hubs"] == pytest.approx(730 * 0.03 + 0.0304 * 0.028)
     assert found["Receiver"] == pytest.approx(
@@ -67,7 +67,7 @@ def test_an_api_that_never_sleeps_by_hand() -> None:
 
 
 def test_a_bill_of_sinks_by_hand() -> None:
-    """1,000 events a day in the small tier: 1,440 runs a day, of which 1,000 find an event."""
+    """1,000 events a day in the small tier: 1,440 runs a day, and 1,000 of them find an event."""
     runs, storage, watch = (line.usd for line in sinks_bill(SMALL, 1_000))
     assert runs == pytest.approx((1_440 * 2 + 1) * 30.4 * 2 * 0.000026 + 1_440 * 30.4 * 0.4 / 1e6)
     lists, reads = (440 * 6 + 1_000 * 15) * 30.4, (440 * 70 + 1_000 * 130) * 30.4
@@ -76,7 +76,7 @@ def test_a_bill_of_sinks_by_hand() -> None:
 
 
 def test_every_price_but_optional_ones_is_in_a_bill() -> None:
-    """Raising a price must raise some bill: else the table would state what nothing uses."""
+    """Raising a price must raise some bill. Otherwise the table contains a price that is not used."""
     for what in USD.keys() - {"private endpoint, hour", "capture, throughput unit and hour"}:
         before = [total_eur(bill(Tier.read(name), events)) for name, events in CASES]
         USD[what] *= 2

@@ -1,4 +1,4 @@
-"""The ways to deploy: what azure.yaml and the workflow name is there, and no password is among it."""
+"""The ways to deploy: azure.yaml and the workflows refer to existing files, and contain no passwords."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def jobs() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def tests() -> dict[str, Any]:
-    """Give the job that a pull request and a deployment must pass."""
+    """Return the job that a pull request and a deployment must pass."""
     found: dict[str, Any] = yaml.safe_load(TESTS.read_text())["jobs"]["test"]
     return found
 
@@ -48,7 +48,7 @@ def test_azd_finds_the_templates_and_both_apps() -> None:
     assert body(app)["tags"]["function"]["parameters"]["arg_2"] == {"'azd-service-name'": "service"}
     services = [body(module)["params"].get("service") for module in template(MAIN)["modules"].values()
                 if module["detail"]["path"] == "modules/app.bicep"]  # fmt: skip
-    assert services == [*APPS, SINKS], "azd deploys those that are always there"
+    assert services == [*APPS, SINKS], "azd deploys the services that always exist"
 
 
 def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(
@@ -69,9 +69,9 @@ def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(
 
 @pytest.fixture(scope="module")
 def azd_services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Run azd's hook on a copy of the sources and give the folder that azd packs for each service.
+    """Run azd's hook on a copy of the sources, and return the folder that azd packs for each service.
 
-    The dashboard is a stand-in, as its build takes long. A file of an older release lies in each folder.
+    The dashboard is a stand-in because its build takes long. Each folder contains a file of an older release.
     """
     root = tmp_path_factory.mktemp("sources")
     for folder in ("functions", "headwater", "tools"):
@@ -95,7 +95,7 @@ def azd_services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.slow
 def test_azd_packs_for_each_service_what_it_imports(azd_services: dict[str, Path]) -> None:
-    """Without an ignore file azd packs all but `__pycache__` and environments (azd's createDeployableZip)."""
+    """Without an ignore file, azd packs all but `__pycache__` and environments (azd's createDeployableZip)."""
     packed = {
         name: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         for name, folder in azd_services.items()
@@ -139,7 +139,7 @@ def test_azds_hooks_are_the_same_on_posix_and_windows(command: str) -> None:
 
 
 def test_a_pull_request_is_tested_on_both_pythons_with_all_that_tests_need(tests: dict[str, Any]) -> None:
-    """Without the app's Python the tests in Azure's worker would be skipped."""
+    """Without the app's Python version, the tests in Azure's worker would be skipped."""
     asked = yaml.safe_load(TESTS.read_text())[True]  # YAML reads the key `on` as true
     assert {"pull_request", "workflow_call"} <= set(asked)
     ((_, _, app),) = resources("Microsoft.Web/sites")
@@ -209,7 +209,7 @@ def test_the_hosts_job_names_settings_hub_and_group_that_there_are() -> None:
         "PartitionCount": "2",
         "ConsumerGroups": [{"Name": settings.hub_consumer_group}],
     }
-    assert values["HEADWATER_HUB"] == values["HEADWATER_HUB_CONNECTION"], "the host's and ours"
+    assert values["HEADWATER_HUB"] == values["HEADWATER_HUB_CONNECTION"], "the host and Headwater must use the same hub"
     assert f'KEY = "{json.loads(values["HEADWATER_KEYS"])[0]["key"]}"' in (folder / "post.py").read_text()
     job = yaml.safe_load((WORKFLOWS / "azure.yml").read_text())["jobs"]["functions-host"]
     assert all((ROOT / path).exists() for path in re.findall(r"\.github/functions-host/[\w.]+", steps(job)))
@@ -222,7 +222,7 @@ def test_the_workflow_gives_the_variables_that_a_tier_reads(name: str, jobs: dic
 
 
 def test_the_page_registers_every_provider_that_the_templates_use() -> None:
-    """Microsoft.App has no resource here: Flex Consumption delegates the apps' subnet to it."""
+    """Microsoft.App has no resource here, but Flex Consumption delegates the apps' subnet to it."""
     used = {
         found["type"].partition("/")[0] for file in template_names() for found in template(file)["resources"].values()
     }

@@ -1,4 +1,4 @@
-"""The settings of a deployment: one file for deploy, what-if and CI, a budget that Azure takes, and clear refusals."""
+"""The settings of a deployment: one file for deploy, what-if and CI, a valid budget, and clear errors."""
 
 import json
 import os
@@ -21,7 +21,7 @@ BUDGETED = {"MONTHLY_BUDGET": "60", "ALERT_EMAIL": "oncall@example.org"}
 
 
 class Deployer:
-    """A machine with Azure's commands: azd's hook and the workflow's steps run on it as they are written."""
+    """A machine with stand-ins for Azure's commands, on which azd's hook and the workflow's steps run unchanged."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -40,7 +40,7 @@ class Deployer:
         )
 
     def workflow(self, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the steps of deploy.yml from the settings to the deployment; GitHub's variables as given."""
+        """Run the steps of deploy.yml from the settings to the deployment with the given GitHub variables."""
         steps = yaml.safe_load((ROOT / ".github/workflows/deploy.yml").read_text())["jobs"]["deploy"]["steps"]
         (choose,) = (step["run"] for step in steps if "azure_environment" in step.get("run", ""))
         (create,) = (step["run"] for step in steps if "deployment group create" in step.get("run", ""))
@@ -53,7 +53,7 @@ class Deployer:
         return self.sh(create, GITHUB_OUTPUT=str(output), **kept)
 
     def azd(self, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the hook of azure.yaml, then deploy with what it kept in azd's environment."""
+        """Run the hook of azure.yaml, then deploy with the variables that it stored in azd's environment."""
         hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]["posix"]["run"]
         done = self.sh(hook, AZURE_ENV_NAME="test", **KEYS, **variables)
         if done.returncode:
@@ -144,7 +144,7 @@ def test_both_tiers_read_every_setting_and_the_templates_refuse_what_the_tool_re
     assert "!privateNetwork && (privateIngress || !empty(fabricWorkspaces))" in text
     assert "monthlyBudget > 0 && (empty(alertEmail) || empty(budgetFrom))" in text
     assert "publicNetworkAccess = !empty(unsupported) ? json(unsupported)" in text, (
-        "a variable that every deployment uses"
+        "every deployment uses this variable"
     )
     assert default("prefix") == BUDGET
 
@@ -155,7 +155,7 @@ def test_deployment_what_if_and_ci_read_the_file_of_the_environment() -> None:
         found = yaml.safe_load((ROOT / ".github/workflows" / file).read_text())["jobs"][job]
         steps[job] = found
         assert "tools.azure_environment" in "".join(step.get("run", "") for step in found["steps"]), job
-    assert "vars." not in str(steps["what-if"]["if"]), "a job's condition does not see an environment's variables"
+    assert "vars." not in str(steps["what-if"]["if"]), "a job's condition cannot read an environment's variables"
     secrets = {name: value for name, value in steps["deploy"]["env"].items() if "secrets." in value}
     assert secrets.items() <= steps["what-if"]["env"].items()
     for job in ("deploy", "what-if"):

@@ -1,4 +1,4 @@
-"""The Helm chart, rendered by Helm's own engine and judged by Kubernetes' schemas and by Headwater's own settings."""
+"""The Helm chart, rendered by Helm's engine and checked against Kubernetes' schemas and Headwater's settings."""
 
 import json
 import re
@@ -43,14 +43,14 @@ ALL: dict[str, Any] = {
 }  # fmt: skip
 VERSIONS = ("1.27", "1.37")
 OTHERS_KINDS = {"PodMonitor"}
-"""Of the Prometheus operator: no schema of Kubernetes' own."""
+"""Kinds of the Prometheus operator, for which Kubernetes has no schema."""
 
 Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def rendered() -> list[list[Object]]:
-    """Give all objects of the smallest release and of one that uses every value."""
+    """Provide all objects of the smallest release and of one that uses every value."""
     return [list(objects(texts)) for texts in render([SMALL, ALL])]
 
 
@@ -72,7 +72,7 @@ def named(found: list[Object], kind: str, ending: str = "") -> Object:
 
 
 def workloads(found: list[Object]) -> dict[str, Object]:
-    """Return the pod of each station, by its name."""
+    """Return the pod template of each component by name."""
     kinds = ("Deployment", "StatefulSet")
     return {
         each["metadata"]["name"].rpartition("-")[2]: each["spec"]["template"] for each in found if each["kind"] in kinds
@@ -94,7 +94,7 @@ def test_kubernetes_schemas_take_every_object(rendered: list[list[Object]], vers
 
 
 def test_a_misspelt_property_is_found_by_the_schemas(rendered: list[list[Object]]) -> None:
-    """The judge judges: what a chart's mistakes look like."""
+    """Check that the schemas detect mistakes."""
     pod = json.loads(json.dumps(named(rendered[0], "Deployment", "parser")))
     pod["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -146,7 +146,7 @@ def test_services_budgets_and_the_autoscaler_find_the_pods_they_mean(rendered: l
     scaler = named(rendered[0], "HorizontalPodAutoscaler")["spec"]
     deployment = named(rendered[0], "Deployment", "receiver")
     assert scaler["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
-    assert "replicas" not in deployment["spec"], "it would be set back at each upgrade"
+    assert "replicas" not in deployment["spec"], "an upgrade would reset it"
     rules = named(rendered[1], "Ingress")["spec"]["rules"]
     names = {each["host"]: each["http"]["paths"][0]["backend"]["service"]["name"] for each in rules}
     assert names == {"post.example.org": "headwater-receiver", "ask.example.org": "headwater-api"}
@@ -169,7 +169,7 @@ def test_values_that_cannot_work_are_refused_before_anything_is_installed(values
 
 
 def blocks(schema: Object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every block whose keys the chart defines, from its schema and from the default values."""
+    """Yield the path of every block whose keys the chart defines in its schema."""
     for name, found in schema.get("properties", {}).items():
         if found.get("additionalProperties") is False:
             yield (*path, name)
@@ -213,7 +213,7 @@ def test_the_chart_is_of_this_version_and_documents_its_values() -> None:
 
 
 def test_probes_restart_what_hangs_and_send_requests_to_who_can_answer_them(rendered: list[list[Object]]) -> None:
-    """`/health/ready` stays 200 while a station can do its part; a fault of lake or log must restart no process."""
+    """`/health/ready` stays 200 while a component can work. A fault of lake or log must not restart a process."""
     for found in rendered:
         for station, pod in workloads(found).items():
             (container,) = pod["spec"]["containers"]

@@ -1,4 +1,4 @@
-"""What checkov says about the templates. A finding is either mended or stands here with its reason."""
+"""checkov's findings for the templates. Each is fixed or listed here with a reason."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ ACCEPTED = {
     },
 }
 CRASHES = ["CKV_AZURE_70", "Microsoft.Web/sites/config.signIn"]
-"""The check of function apps fails at how people sign in, which it takes for the site's configuration, too."""
+"""checkov's check of function apps fails on the sign-in settings, which it mistakes for the site's configuration."""
 
 BROKEN = "param name string\nresource a 'Microsoft.Storage/storageAccounts@2025-06-01' = {\n  name: \n"
 CARELESS = """
@@ -78,7 +78,7 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Report]:
-    """Lint our templates, and beside them one that cannot be parsed and one that should be found fault with."""
+    """Lint our templates, one that cannot be parsed, and one with known problems."""
     bad = tmp_path_factory.mktemp("bad")
     (bad / "broken.bicep").write_text(BROKEN)
     (bad / "careless.bicep").write_text(CARELESS)

@@ -1,4 +1,4 @@
-"""The queries of alerts and workbook by Microsoft's own analyser of Kusto, with the columns that these tables have."""
+"""Check the queries of alerts and workbook with Microsoft's Kusto analyser and the columns of the tables."""
 
 import re
 
@@ -16,14 +16,14 @@ TABLES = {
     "AppRequests": "(TimeGenerated: datetime, ResultCode: string, DurationMs: real, AppRoleName: string)",
     "AzureMetrics": "(TimeGenerated: datetime, ResourceProvider: string, MetricName: string, Total: real)",
 }
-"""From Microsoft's reference of the tables: what our queries may use of them."""
+"""Columns from Microsoft's reference of the tables, as far as our queries use them."""
 
 NUMBER = "60"
-"""Stands for a template's parameter: all that queries use are numbers."""
+"""The replacement for a template's parameter. All parameters in queries are numbers."""
 
 
 def written_out(text: str) -> str:
-    """Return a query with every variable of the template in its place."""
+    """Return a query after replacing every variable of the template."""
     variables = template(ALERTS)["variables"]
     if text in variables:
         return written_out(variables[text]["value"])
@@ -37,7 +37,7 @@ def written_out(text: str) -> str:
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
     rules = [*variable("rules", ALERTS), variable("heartbeat", ALERTS), *variable("sinkRules", ALERTS)]
-    charts = variable("charts", WORKBOOK)  # which gets the lines of the parser from the alerts
+    charts = variable("charts", WORKBOOK)  # the workbook uses the alerts' expression for the parser's lines
     return {f"{one['name']} {one.get('look', '')}": written_out(one["query"]) for one in (*rules, *charts)}
 
 

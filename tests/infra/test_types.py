@@ -1,4 +1,6 @@
-"""The bodies of the templates' resources by Microsoft's own schemas (tools/azure_types.py), and planted errors."""
+"""Check the resource bodies of the templates, and some planted errors, with Microsoft's schemas
+(tools/azure_types.py).
+"""
 
 import pytest
 
@@ -14,10 +16,10 @@ UNKNOWN = {
     "Microsoft.Network/privateDnsZones",
     "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 }
-"""What the package has no schema of: "with apiVersion … not supported"."""
+"""Types and versions for which the package has no schema: "with apiVersion … not supported"."""
 
 NEWER = {"Microsoft.Web/sites.properties.functionAppConfig has no property siteUpdateStrategy"}
-"""What came with a version of a type (2024-11-01 of sites) that is newer than the package's."""
+"""Properties of a type version (2024-11-01 of sites) that is newer than the package."""
 
 
 def test_microsoft_knows_what_we_deploy_but_for_these() -> None:

@@ -1,4 +1,4 @@
-"""Code and templates know each other: whatever one of them names, the other has. Both ways."""
+"""Code and templates are consistent: each name in one of them exists in the other."""
 
 import json
 import re
@@ -74,7 +74,10 @@ DEFAULT_FITS = {
     "window_days",
     "index_disk_bytes",
 }
-"""`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
+"""Settings whose defaults fit.
+
+`flush_s`, the minimum interval of commits, is 1 s; the host controls how long events gather.
+"""
 LAKE = "abfss://lake@hwlake1.dfs.core.windows.net"
 OF_THE_PLATFORM = {
     "AzureWebJobsStorage__accountName",
@@ -87,7 +90,7 @@ OF_THE_PLATFORM = {
     "OTEL_TRACES_SAMPLER",
     "OTEL_TRACES_SAMPLER_ARG",
 }
-"""Read by the Functions host, not by our code."""
+"""Variables that the Functions host reads, not Headwater."""
 
 GRANTS = {
     Grant("receiver", "eventHubsDataSender", "hub"): "EventHubProducerClient",
@@ -114,7 +117,7 @@ GRANTS = {
     Grant("sinks", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("sinks", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
 }
-"""Every right there is, and the name, in code or templates, of what needs it."""
+"""Every role assignment, and the name in code or templates that needs it."""
 
 ROLE_IDS = {
     "eventHubsDataSender": "2b629674-e913-4c01-ae53-ef4638d8f975",
@@ -133,14 +136,14 @@ def settings_in_templates() -> dict[str, set[str]]:
 
 
 def own_names(app: str) -> set[str]:
-    """Return the settings of our model that an app gets; `HEADWATER_HUB__…` belong to the trigger's connection."""
+    """Return an app's settings that belong to our model. `HEADWATER_HUB__…` belongs to the trigger's connection."""
     return {name.removeprefix(PREFIX).lower() for name in settings_in_templates()[app] if "__" not in name}
 
 
 def test_every_setting_of_the_code_is_in_the_templates_or_has_a_reason_not_to_be() -> None:
     known = set(Settings.model_fields)
     set_there = own_names("receiver") | own_names("pipeline") | own_names(SINKS)
-    assert set_there <= known, "the templates set what no code reads"
+    assert set_there <= known, "the templates set a variable that the code does not read"
     assert known - set_there == set(NOT_IN_AZURE) | DEFAULT_FITS
 
 
@@ -172,7 +175,7 @@ def test_every_trigger_runs_in_one_app_and_the_receiver_alone() -> None:
 
 def test_the_host_gathers_for_as_long_as_the_tier_says() -> None:
     hubs = json.loads((ROOT / "host.json").read_text())["extensions"]["eventHubs"]
-    assert 1 < hubs["minEventBatchSize"] < hubs["maxEventBatchSize"], "else maxWaitTime is of no effect"
+    assert 1 < hubs["minEventBatchSize"] < hubs["maxEventBatchSize"], "otherwise maxWaitTime has no effect"
     assert "AzureFunctionsJobHost__extensions__eventHubs__maxWaitTime" in app_settings("pipeline")
 
 
@@ -197,7 +200,7 @@ def test_the_receiver_knows_only_its_own_part() -> None:
 
 @pytest.mark.parametrize("app", APPS)
 def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
-    """What the templates come to, with names put in for what Azure would make."""
+    """The templates' settings, with example values for names that Azure generates."""
     found = load_app_settings({name: _resolved(value) for name, value in app_settings(app).items()})
     assert found.log == "event_hub"
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
@@ -230,7 +233,7 @@ def test_the_pipeline_sends_only_where_it_takes_files() -> None:
 
 
 def test_the_app_of_sinks_writes_nowhere_but_where_its_ledger_lies() -> None:
-    """What a role allows without a condition, and what the condition takes away."""
+    """The actions that a role allows without a condition, and those that the condition removes."""
     (grant,) = (
         body(found)["properties"]
         for _, symbol, found in resources("Microsoft.Authorization/roleAssignments")
@@ -252,7 +255,7 @@ def test_the_app_of_sinks_writes_nowhere_but_where_its_ledger_lies() -> None:
 
 
 def _resolved(value: Any) -> str:
-    """Evaluate the few kinds of expression that app settings are made of."""
+    """Evaluate the few kinds of expressions in app settings."""
     if value in ("hubName", "consumerGroup"):
         return str(variable(value))
     if value in ("ingestJson", "ingestKeep"):
@@ -315,7 +318,7 @@ def test_no_code_uses_a_service_without_a_right_to_it() -> None:
         "BlobServiceClient",
         "ContainerClient",
         "BlobClient",
-        "FileSystemClient",  # of folders that are not ours: whoever owns them lets the pipeline in
+        "FileSystemClient",  # for folders of other owners, who grant the pipeline access
         "DataLakeFileClient",
     }
 
@@ -345,9 +348,9 @@ def test_the_role_of_our_own_writes_claims_and_nothing_else() -> None:
 
 
 def test_claims_are_deleted_by_age_only() -> None:
-    """The pipeline may not delete them: no code does, the lifecycle of the container does."""
+    """The pipeline may not delete claims. Only the container's lifecycle rules delete them."""
     deletes = {path.name for path in (ROOT / "headwater").rglob("*.py") if "delete_blob" in path.read_text()}
-    # a sink's own file, written to see whether it may, and the lake's notes of why partitions wait
+    # a sink's test file for its write permission, and the lake's notes about waiting partitions
     assert deletes == {"blob_folder.py", "azure_files.py"}
     assert "delete_blob" not in function_app()
     assert "'${claimsContainer}/'" in source("modules/raw.bicep")

@@ -1,4 +1,4 @@
-"""A record that takes the parser down is tried alone, then put aside, so that the rest goes on."""
+"""A record that crashes the parser is parsed separately and then set aside, so that the rest continues."""
 
 from pathlib import Path
 

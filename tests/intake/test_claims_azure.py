@@ -1,4 +1,4 @@
-"""Large bodies as blobs: durable before anything is acknowledged, 503 in time where the storage fails, never lost."""
+"""Large bodies as blobs: stored before the acknowledgement, 503 in time if the storage fails, and never lost."""
 
 import asyncio
 import ssl
@@ -74,7 +74,7 @@ def test_why_a_partition_waits_is_known_to_instances_that_share_the_lake_alone(
         assert SharedTroubles(settings).read_troubles() == {}
     assert SharedTroubles(settings).read_troubles() == found
     stopped.record_recovery("1")
-    other.record_recovery("3")  # another instance goes on with it
+    other.record_recovery("3")  # a different instance continues with the partition
     assert SharedTroubles(settings).read_troubles() == {}
 
 

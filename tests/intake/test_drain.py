@@ -1,4 +1,4 @@
-"""SIGTERM with requests in flight: what was answered with 2xx is there afterwards, what is being sent is answered."""
+"""SIGTERM with requests in flight: acknowledged events are stored, and requests in progress are answered."""
 
 import contextlib
 import http.client
@@ -13,7 +13,7 @@ from tests.support.data.made_events import body, run_event
 from tests.support.http_client import Gateway, Wire, post, running
 from tests.support.lake_check import bronze_of
 
-pytestmark = pytest.mark.slow  # each stops a server under load
+pytestmark = pytest.mark.slow  # each test stops a server under load
 
 CLIENTS = 8
 
@@ -47,7 +47,7 @@ def test_a_body_half_sent_when_the_stop_comes_is_read_to_its_end_and_acknowledge
             half.send(request[:-50])
             assert idle.send(post(body(run_event()))).status() == 200
             gateway.process.terminate()
-            assert idle.closed(), "the stop has begun"
+            assert idle.closed(), "the shutdown has started"
             assert half.send(request[-50:]).status() == 200
             assert half.closed()
         assert gateway.process.wait(30) == 0
@@ -67,7 +67,7 @@ def _post_until_it_stops(
     gateway: Gateway, acknowledged: list[str], statuses: set[int], enough: threading.Event
 ) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
-    with contextlib.suppress(OSError, http.client.HTTPException):  # it has stopped
+    with contextlib.suppress(OSError, http.client.HTTPException):  # the server has stopped
         while True:
             event = run_event()
             connection.request("POST", "/api/v1/lineage", body(event))
@@ -82,7 +82,7 @@ def _post_until_it_stops(
 
 
 def _runs(gateway: Gateway) -> set[str]:
-    """Return the runs in the lake, and those still on the log behind it."""
+    """Return the runs in the lake, and the pending ones in the log."""
     bronze, reader = bronze_of(gateway.folder), until_end(SqliteLogReader(gateway.folder / "log"))
     found, watermark = set(), 0
     if bronze.events.exists():

@@ -1,4 +1,4 @@
-"""Event Hubs as the log, by the real SDK against a server that has faults: acknowledged means that the hub has it."""
+"""Event Hubs as the log, with the real SDK and a server with faults: the hub has every acknowledged event."""
 
 import asyncio
 import gc
@@ -24,13 +24,13 @@ from tests.support.servers.event_hub import SECRET, Fault, HubServer
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]  # the SDK leaves the socket of a link that was cut short while it opened to the garbage collector
+]  # when opening a link is interrupted, the SDK leaves its socket to the garbage collector
 
 TIMEOUT_S = 20.0
 SHORT_S = 0.7
-"""For a hub that says nothing: the receiver's own is 2.4 s."""
+"""Timeout for a hub that does not answer. The receiver's own timeout is 2.4 s."""
 HANGS_S = 40.0
-"""Who has no answer after this has been forgotten."""
+"""A request without an answer after this time counts as forgotten."""
 
 KEYS = {
     name: next(str(n) for n in range(999) if partition_key_of(str(n)) == name) for name in (f"b{n}" for n in range(64))
@@ -59,7 +59,7 @@ async def opened(
 
 
 def tried(hub: HubServer, work: Callable[[EventHubLog], Awaitable[None]], *, queued_bytes: int = 64 << 20) -> None:
-    """Run what uses a log, not for ever."""
+    """Run a function that uses a log, with a time limit."""
 
     async def run() -> None:
         async with asyncio.timeout(HANGS_S * 3), opened(hub, queued_bytes=queued_bytes) as log:
@@ -73,7 +73,7 @@ def record(body: str, key: str = "run") -> Record:
 
 
 async def taken(log: EventHubLog | ClaimCheck, *records: Record, timeout_s: float = TIMEOUT_S) -> bool:
-    """Append; tell whether it was acknowledged. An answer that never comes is an error."""
+    """Append records and return whether they were acknowledged. Raises an error if no answer comes."""
     async with asyncio.timeout(HANGS_S):
         try:
             await log.append(records, timeout_s=timeout_s)
@@ -85,7 +85,7 @@ async def taken(log: EventHubLog | ClaimCheck, *records: Record, timeout_s: floa
 async def until_well(log: EventHubLog) -> None:
     async with asyncio.timeout(HANGS_S):
         while log.unavailability_reason():
-            await asyncio.sleep(0.02)  # it is only to be asked for
+            await asyncio.sleep(0.02)  # the log announces no recovery, so poll
 
 
 def bodies(hub: HubServer) -> set[str]:
@@ -116,7 +116,7 @@ WORDS = {
     Fault.NO_SUCH_HUB: ["There is no event hub 'openlineage'", "`hub_name`"],
     None: ["cannot be reached", "`hub_namespace`"],
 }
-"""Each fault, and what its one line must say; None: nobody listens."""
+"""Each fault, and the words in its one-line message. None: the hub does not listen."""
 
 
 @pytest.mark.parametrize("fault", WORDS, ids=lambda fault: fault.name if fault else "DOWN")
@@ -150,19 +150,19 @@ def test_under_each_fault_nothing_is_acknowledged_and_afterwards_all_goes_on(
     assert len(acknowledged) == 12
     assert bodies(hub) >= set(acknowledged)
     said = [line.message for line in caplog.records if line.levelno >= logging.WARNING]
-    assert len(said) == len(set(said)), "each kind of fault once"
+    assert len(said) == len(set(said)), "the log must report each kind of fault only once"
     assert any(all(word in line for word in WORDS[fault]) for line in said), said
     assert SECRET not in caplog.text
     assert "sig=" not in caplog.text
 
 
 def begin(hub: HubServer, fault: Fault | None) -> None:
-    """Begin a fault for connections that are open, and for new ones."""
+    """Start a fault for open and new connections."""
     hub.switch(fault)
     if fault is None:
         hub.down()
     elif fault in (Fault.DEAF, Fault.TOKEN_REFUSED, Fault.NOT_ALLOWED, Fault.NO_SUCH_HUB):
-        hub.hang_up()  # seen by whoever opens a link
+        hub.hang_up()  # the fault takes effect when a link is opened
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_ALLOWED, None], ids=["NOT_ALLOWED", "DOWN"])
@@ -194,7 +194,7 @@ def test_a_link_that_the_hub_closed_while_it_was_idle_costs_no_event(
 
     tried(hub, work)
     assert bodies(hub) == {"one", "two"}
-    assert not caplog.records, "that is no fault"
+    assert not caplog.records, "this is not a fault"
 
 
 def test_a_run_keeps_its_order_and_its_partition_also_when_links_break(hub: HubServer) -> None:
@@ -298,7 +298,7 @@ def test_bodies_above_the_limit_are_kept_beside_the_hub(hub: HubServer, tmp_path
 
 
 class Identity(BaseHTTPRequestHandler):
-    """The endpoint that an app with a managed identity asks for tokens, as the Azure platform gives it to apps."""
+    """The endpoint from which an app with a managed identity requests tokens, as on Azure."""
 
     token = "eyJ-token-of-an-identity"
     status = 200
@@ -314,7 +314,7 @@ class Identity(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(found if self.status == 200 else refused).encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
 
 @pytest.fixture

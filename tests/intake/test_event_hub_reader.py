@@ -1,4 +1,4 @@
-"""Reading an event hub: in order, across gaps and faults, and never taking silence for emptiness."""
+"""Read an event hub in order, across gaps and faults, without mistaking silence for an empty partition."""
 
 import asyncio
 import gc
@@ -31,7 +31,7 @@ from tests.support.servers.event_hub import SECRET, Fault, HubServer
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]  # the SDK leaves the socket of a link that was cut short while it opened to the garbage collector
+]  # when opening a link is interrupted, the SDK leaves its socket to the garbage collector
 
 MANY = {"limit": 1000, "max_bytes": 1 << 20}
 WAIT_S = 30.0
@@ -53,7 +53,7 @@ def readers(hub: HubServer) -> Iterator[HubReaders]:
 
 
 def put(hub: HubServer, partition: int, *records: Record) -> None:
-    """Put records on a partition as one batch, each record an event of its own."""
+    """Send records to a partition as one batch, with one event per record."""
 
     async def send() -> None:
         client = EventHubProducerClient.from_connection_string(hub.connection_string, eventhub_name=hub.name)
@@ -73,7 +73,7 @@ def events(*runs: object) -> list[Record]:
 
 
 def read(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
-    """Read until so many have come; the reader itself never waits."""
+    """Read until `count` records have arrived. The reader itself never waits."""
     with_deadline = asyncio.new_event_loop()
 
     async def look() -> list[LoggedRecord]:
@@ -89,7 +89,7 @@ def read(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
 
 
 def read_again(reader: HubReader, after: int, count: int) -> list[LoggedRecord]:
-    """Read as the parser does: a hub that does not answer is asked again."""
+    """Read as the parser does: ask a hub that does not answer again."""
     until = time.monotonic() + WAIT_S
     while True:
         try:
@@ -116,9 +116,11 @@ def test_records_come_as_they_were_put_numbered_from_one(hub: HubServer, readers
         (3, RecordKind.REFUSAL, "{}", b"3"),
     ]
     assert full.read(0, limit=1, max_bytes=1) == found[:1]
-    assert full.read(0, **MANY) == found, "until the parser has passed it, it is there"
+    assert full.read(0, **MANY) == found, "records must remain until the parser has passed them"
     assert full.read(2, **MANY) == found[2:]
-    assert [each.sequence for each in read(full, 1, 2)] == [2, 3], "and again, should the parser go back"
+    assert [each.sequence for each in read(full, 1, 2)] == [2, 3], (
+        "the reader must return records again if the parser goes back"
+    )
     assert (full.head(), full.tail(), full.pending(1), full.lost_up_to(0)) == (1, 3, 2, 0)
     assert full.received_us(3) == found[2].received_us == hub.stored(1)[2].enqueued_ms * 1000
     assert full.received_us(4) is None
@@ -146,7 +148,7 @@ FAULTS = {
     Fault.NOT_ALLOWED: "does not allow this identity to receive",
     None: "cannot be reached",
 }
-"""Each fault, and what is said of it; None: nobody listens."""
+"""Each fault, and the words that report it. None: the hub does not listen."""
 
 
 def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers: HubReaders) -> None:
@@ -156,7 +158,8 @@ def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers:
         assert len(read_again(reader, number, 10 - number)) == 10 - number
         hub.switch(fault)
         (hub.down if fault is None else hub.hang_up)()
-        with pytest.raises(LogUnavailable) as caught:  # what has come is still given out, what is behind it is not
+        # the reader still returns records that have arrived, but reports the fault for later ones
+        with pytest.raises(LogUnavailable) as caught:
             read(reader, 10, 1)
         assert words in str(caught.value) or "closed the connection" in str(caught.value)
         with pytest.raises(LogUnavailable, match=r"policy allows to receive|cannot be reached") as caught:
@@ -170,7 +173,7 @@ def test_a_fault_is_said_and_afterwards_reading_goes_on(hub: HubServer, readers:
 
 
 class Lake:
-    """A lake that a hub feeds."""
+    """A lake with the events of a hub."""
 
     def __init__(self, folder: Path, hub: HubServer, readers: HubReaders) -> None:
         given = {"HEADWATER_LOG": "event_hub", "HEADWATER_HUB_CONNECTION": hub.connection_string}
@@ -224,7 +227,9 @@ def test_what_a_delivery_leaves_out_is_read_from_the_hub_and_what_it_has_lost_is
     hub.expire(0, before=8)
     assert parser.commit_delivery(delivered[9:]) == 1
     lake.check(stored=8, rejected=0, lost=2, pending=0, balanced=False)
-    assert parser.commit_delivery([replace(each, body=b"") for each in delivered]) == 0, "delivered again: it is there"
+    assert parser.commit_delivery([replace(each, body=b"") for each in delivered]) == 0, (
+        "a repeated delivery is already stored"
+    )
 
 
 def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(
@@ -243,5 +248,5 @@ def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(
     lake.check(received=5, stored=3, pending=2)
     lake.parse(0, until=2)
     lake.check(received=5, stored=4, duplicates=1)
-    begin_epoch(lake.settings)  # of the same hub nothing begins anew
+    begin_epoch(lake.settings)  # for the same hub, no new epoch starts
     lake.check(received=5, stored=4, duplicates=1)

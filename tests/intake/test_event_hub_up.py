@@ -1,4 +1,4 @@
-"""`headwater up` with an event hub instead of its own log: faults, a killed parser, and then the reckoning."""
+"""`headwater up` with an event hub as the log: faults, a killed parser, and then a check of the lake."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def hub() -> Iterator[HubServer]:
 
 
 class Clients:
-    """Producers that post steps of runs, in order, until they are told to stop; and what was acknowledged to them."""
+    """Producers that post steps of runs in order until they are stopped, and the names of acknowledged events."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.acknowledged: list[str] = []
@@ -48,11 +48,11 @@ class Clients:
             thread.join(HANGS_S * 2)
 
     def await_more(self, count: int) -> None:
-        """Wait until so many more events were acknowledged."""
+        """Wait until `count` more events are acknowledged."""
         enough, deadline = len(self.acknowledged) + count, time.monotonic() + 60
         while len(self.acknowledged) < enough:
-            assert time.monotonic() < deadline, f"Nothing more is acknowledged: {self._gateway.said()}"
-            time.sleep(0.01)  # a list tells nobody that it has grown
+            assert time.monotonic() < deadline, f"No more events are acknowledged: {self._gateway.said()}"
+            time.sleep(0.01)  # the list sends no notification, so poll
 
     def _post(self) -> None:
         with httpx.Client(base_url=self._gateway.url, timeout=HANGS_S) as client:
@@ -89,14 +89,14 @@ def test_all_that_was_acknowledged_under_faults_and_kills_ends_in_the_lake_once(
             clients.statuses.clear()
             hub.switch(fault)
             while 503 not in clients.statuses:
-                time.sleep(0.01)  # a set tells nobody either
+                time.sleep(0.01)  # the set sends no notification either
             os.kill(gateway.running.wait_pid("parser"), signal.SIGKILL)
             hub.switch(None)
         clients.await_more(30)
         clients.stop()
         audit = await_parsed(gateway)
         assert audit["balanced"]
-        assert audit["refused"] >= 5, "a note that was stored and not acknowledged is counted twice"
+        assert audit["refused"] >= 5, "a refusal that was stored but not acknowledged is counted twice"
         check(gateway, hub, clients)
     assert SECRET not in gateway.said()
     assert "Traceback" not in gateway.said()
@@ -104,7 +104,7 @@ def test_all_that_was_acknowledged_under_faults_and_kills_ends_in_the_lake_once(
 
 
 def await_parsed(gateway: Gateway) -> dict[str, Any]:
-    """Return the audit once all that is in the hub is in the lake."""
+    """Return the audit after all events of the hub are in the lake."""
     deadline = time.monotonic() + 60
     with gateway.client() as client:
         while True:
@@ -117,17 +117,17 @@ def await_parsed(gateway: Gateway) -> dict[str, Any]:
 
 
 def check(gateway: Gateway, hub: HubServer, clients: Clients) -> None:
-    """Hold the lake against what was acknowledged: nothing missing or twice, each run in order on one partition."""
+    """Compare the lake with the acknowledged events: each is stored once, and each run in order in one partition."""
     found = bronze_of(gateway.folder).events.run_query(
         "SELECT event_id, job_name, run_id, partition, sequence, length(body) AS size FROM t ORDER BY sequence"
     )
     rows = found.to_pylist()
     names = [row["job_name"] for row in rows if " " in row["job_name"]]
     assert set(clients.acknowledged) <= set(names)
-    assert len(names) == len(set(names)), "none twice"
+    assert len(names) == len(set(names)), "an event is stored twice"
     assert len(rows) - len(names) == 101
     assert max(row["size"] for row in rows) > 300 << 10
-    assert max(len(event.body) for event in hub.stored()) < 200 << 10, "large bodies lie beside the hub"
+    assert max(len(event.body) for event in hub.stored()) < 200 << 10, "large bodies must be stored outside the hub"
     steps: dict[str, list[Any]] = {}
     for row in rows:
         steps.setdefault(row["run_id"], []).append((row["partition"], row["job_name"]))

@@ -1,4 +1,4 @@
-"""`headwater ingest` as a user meets it: a real Headwater, a real folder, and what each mistake is answered with."""
+"""`headwater ingest` from a user's view: a real Headwater, a real folder, and the error for each mistake."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.support.data.made_events import body, run_event
 from tests.support.running import TIMEOUT_S, Running, headwater, started
 from tests.support.waiting import rest
 
-pytestmark = pytest.mark.slow  # a Headwater, and a process for each command
+pytestmark = pytest.mark.slow  # starts Headwater, and a process for each command
 
 KEYS = (
     '[{"name": "all", "key": "all-secret", "roles": ["admin"]},'
@@ -36,7 +36,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 class Folder:
-    """A folder of files, a state of its own, and the command."""
+    """A folder of files, a separate state, and the command."""
 
     def __init__(self, tmp_path: Path, running: Running) -> None:
         self.path = tmp_path / "in"
@@ -110,11 +110,11 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(
     (one := tmp_path / "one.ndjson").symlink_to(stranger / "events.ndjson")
     for given in (linked, one):
         folder.path = given
-        assert json.loads(folder.ingest().stdout)["events"] == 1, "a path that is itself a link"
+        assert json.loads(folder.ingest().stdout)["events"] == 1, "a path that is itself a link must work"
 
 
 def test_what_becomes_a_link_between_listing_and_opening_is_not_read(tmp_path: Path) -> None:
-    """The listed file has a second name outside: its identity alone does not tell where it was opened."""
+    """The listed file has a second name outside the folder, so its identity does not show which name was opened."""
     inside, outside = tmp_path / "in" / "sub", tmp_path / "out"
     inside.mkdir(parents=True)
     outside.mkdir()
@@ -216,7 +216,7 @@ def test_mistakes_are_answered_in_one_line_with_the_way_out(
 
 
 def fails(*arguments: str | Path, words: tuple[str, ...]) -> None:
-    """Give the command a mistake; its error is what `headwater` prints in one line."""
+    """Run the command with a mistake, and check its error, which `headwater` prints as one line."""
     outcome = CliRunner().invoke(app, ["ingest", *map(str, arguments)])
     said = str(outcome.exception)
     assert isinstance(outcome.exception, HeadwaterError), outcome
@@ -225,6 +225,6 @@ def fails(*arguments: str | Path, words: tuple[str, ...]) -> None:
 
 
 def found(client: httpx.Client, event: dict[str, dict[str, str]]) -> bool:
-    """Tell whether an event is in bronze."""
+    """Return whether an event is in bronze."""
     asked = client.get("/api/headwater/v1/events", params={"run": event["run"]["runId"]})
     return bool(asked.json()["totalCount"])

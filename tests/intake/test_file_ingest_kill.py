@@ -1,4 +1,4 @@
-"""`headwater ingest` killed again and again while writers append: none missing, none twice in bronze."""
+"""Kill `headwater ingest` repeatedly while writers append: bronze contains every event exactly once."""
 
 import json
 import random
@@ -20,7 +20,7 @@ POINTS = ("ingest.read", "ingest.answered", "ingest.kept")
 
 
 class Writers:
-    """Threads that append events to many files, some lines in two parts, and keep their own list."""
+    """Threads that append events to many files, some lines in two parts, and record what they write."""
 
     def __init__(self, folder: Path, files: int, events: int, threads: int = 4) -> None:
         self.runs: set[str] = set()
@@ -82,8 +82,8 @@ def besieged(tmp_path: Path, *, kills: int, files: int, events: int) -> None:
     )
     assert found == Counter(writers.runs)
     assert (audit["rejected"], audit["balanced"]) == (0, True)
-    assert audit["refused"] <= kills  # a kill amid a request leaves a body without its end
-    assert 0 < audit["duplicates"] <= kills * 500  # a batch without an answer each, at most
+    assert audit["refused"] <= kills  # a kill during a request leaves an incomplete body
+    assert 0 < audit["duplicates"] <= kills * 500  # each kill repeats at most one batch that was not answered
 
 
 def received(client: httpx.Client) -> int:

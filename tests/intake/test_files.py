@@ -1,4 +1,4 @@
-"""Files of every transport reach the receiver, each event once, whatever becomes of the files."""
+"""Files of every transport reach the receiver, each event once, whatever happens to the files."""
 
 import gzip
 import json
@@ -202,7 +202,7 @@ def test_a_file_that_was_moved_by_a_copy_goes_on_too(taking: Taking) -> None:
     copied = taking.folder / "old" / "log.1"
     copied.parent.mkdir()
     copied.write_bytes(log.read_bytes() + lines(sent[5:7]))
-    log.write_bytes(lines(sent[7:]))  # the same inode, begun anew
+    log.write_bytes(lines(sent[7:]))  # the same inode with new content from the start
 
     assert taking.take().events == 4
     assert sorted(taking.bodies()) == sorted(sent)
@@ -227,7 +227,7 @@ def test_a_file_that_is_cut_off_and_grows_beyond_its_place_while_it_is_read_lose
 
     def turn_over(_: IngestReport) -> None:
         if text := next(steps, None):
-            log.write_bytes(text)  # the same inode, longer than what is read of it
+            log.write_bytes(text)  # the same inode, now longer than the part that was read
 
     taking.take(on_batch=turn_over, whole=False)
     taking.take()
@@ -259,7 +259,7 @@ def test_folders_are_looked_into_at_any_depth(taking: Taking) -> None:
     try:
         assert taking.take().events == 1
     finally:
-        subprocess.run(["rm", "-rf", str(taking.folder / "d")], check=True)  # too deep for Python's own
+        subprocess.run(["rm", "-rf", str(taking.folder / "d")], check=True)  # the path is too deep for Python
 
 
 def test_a_document_that_is_written_anew_is_read_anew(taking: Taking) -> None:
@@ -270,7 +270,7 @@ def test_a_document_that_is_written_anew_is_read_anew(taking: Taking) -> None:
 
     taking.take()
 
-    assert taking.bodies() == [first, first, second]  # the lake knows the first one by its id
+    assert taking.bodies() == [first, first, second]  # the lake recognizes the first event by its id
 
 
 def test_a_file_that_vanishes_before_it_is_read_holds_nobody_up(taking: Taking) -> None:
@@ -303,7 +303,7 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_taken(taking: T
     taking.write("b.ndjson", *events(1))
 
     class Closed(LocalFiles):
-        """Root may read everything: this says what the system says to others."""
+        """Root can read everything, so this class raises the error that other accounts get."""
 
         def open(self, found: FoundFile) -> BinaryIO:
             if found.path.endswith("a.ndjson"):
@@ -319,7 +319,7 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_taken(taking: T
 def test_a_folder_that_cannot_be_listed_is_named_and_the_others_are_taken(taking: Taking) -> None:
     taking.write("z/a.ndjson", *events(1))
     inner = os.open(taking.folder, os.O_RDONLY)
-    for _ in range(20):  # a path that is longer than the system takes
+    for _ in range(20):  # create a path that is longer than the system allows
         os.mkdir("x" * 250, dir_fd=inner)
         outer, inner = inner, os.open("x" * 250, os.O_RDONLY, dir_fd=inner)
         os.close(outer)
@@ -333,7 +333,7 @@ def test_a_folder_that_cannot_be_listed_is_named_and_the_others_are_taken(taking
 
 def test_folders_of_earlier_days_are_not_listed(taking: Taking) -> None:
     day = "2026-03-02"
-    since_us = 1_772_409_600_000_000  # that day, UTC
+    since_us = 1_772_409_600_000_000  # the start of that day, UTC
     for name in ("dt=2026-02-28/a", "dt=2026-03-01/late", "dt=2026-03-02/b", "x/dt=2026-03-03/c", "dt=never/d"):
         taking.write(name, *events(1))
     old = taking.write("e", *events(1))
@@ -390,7 +390,8 @@ def test_what_a_key_may_not_write_is_refused_and_its_file_is_kept(tmp_path: Path
 
     done = taking.take(whole=False)
 
-    assert (done.events, done.refused, done.rejected) == (1, 2, 0)  # what is no event is of no namespace
+    # a line that is not an event belongs to no namespace
+    assert (done.events, done.refused, done.rejected) == (1, 2, 0)
     assert taking.take(deletion=all_but_certain()).deleted == 0
     assert path.exists()
     taking.close()
@@ -426,7 +427,7 @@ def test_taken_files_go_once_they_are_in_bronze_and_have_rested(taking: Taking) 
     ):
         assert taking.take(deletion=deletion).deleted == 0
     taking.write("a.ndjson", *events(1), append=True)
-    assert taking.take(deletion=all_but_certain()).deleted == 0  # first what is new in it
+    assert taking.take(deletion=all_but_certain()).deleted == 0  # the new content must be ingested first
 
     assert taking.take(deletion=all_but_certain()).deleted == 1
     assert (taken.exists(), torn.exists()) == (False, True)
@@ -439,7 +440,7 @@ def test_who_follows_asks_the_ledger_for_what_has_changed_alone(taking: Taking) 
     torn = taking.write("torn.ndjson", torn=b'{"ev')
     taker, source = taking.taker(), LocalFiles(taking.folder)
     taker.ingest([source])
-    taker.ingest([source])  # what was taken is found as it was
+    taker.ingest([source])  # the file is recognized as ingested
 
     taking.ledger._file.set_trace_callback(asked.append)
     taker.ingest([source])

@@ -1,4 +1,4 @@
-"""Files in ADLS Gen2 and OneLake: Azure's own client, against a stand-in that judges each of its requests."""
+"""Files in ADLS Gen2 and OneLake: Azure's own client with a stand-in that checks each request."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -61,13 +61,13 @@ def test_files_of_many_pages_are_taken_once(azure: DfsServer, taking: Taking) ->
 
     assert sorted(taking.bodies()) == sorted(sent)
     assert (again.events, again.unchanged) == (0, 10)
-    assert sum("dt=" in each for each in azure.requests) == reads  # of what is known only the listing is asked
+    assert sum("dt=" in each for each in azure.requests) == reads  # known files need only the listing
     assert sum("continuation" in each for each in azure.requests) >= 6
 
 
 def test_a_file_that_grows_is_read_on_by_a_range(azure: DfsServer, taking: Taking) -> None:
     sent = events(3000)
-    now = datetime.now(UTC).isoformat()  # nobody is still writing what is a day old
+    now = datetime.now(UTC).isoformat()  # a file that is a day old would count as completely written
     azure.put("lineage/log.ndjson", lines(sent[:2000]) + sent[2000][:9], now)
     assert taking.take(source(azure)).waiting == 1
     azure.put("lineage/log.ndjson", lines(sent), now)
@@ -79,7 +79,7 @@ def test_a_file_that_grows_is_read_on_by_a_range(azure: DfsServer, taking: Takin
 def test_a_file_that_changes_between_two_ranges_is_gone_on_with_at_the_next_look(
     azure: DfsServer, taking: Taking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(azure_files, "RANGE_BYTES", 1 << 14)  # a setting of the module, not its code
+    monkeypatch.setattr(azure_files, "RANGE_BYTES", 1 << 14)  # a setting of the module
     sent = events(200)
     azure.put("lineage/log.ndjson", lines(sent[:150]))
     place = source(azure)

@@ -1,4 +1,6 @@
-"""Kafka with tokens in place of passwords (OAUTHBEARER), as event hubs want them: a real broker, which checks them."""
+"""Kafka with tokens instead of passwords (OAUTHBEARER), as event hubs require them, with a real broker that checks
+them.
+"""
 
 import asyncio
 import logging
@@ -23,18 +25,18 @@ EVENT = Record(RecordKind.EVENT, b"{}")
 
 
 async def send(log: KafkaLog) -> None:
-    """Send an event until it is acknowledged, as a producer does: a busy machine takes longer than a log waits."""
+    """Send an event until it is acknowledged, as a producer does. On a busy machine one timeout may be too short."""
     async with asyncio.timeout(PATIENCE_S * 6):
         while True:
             try:
                 return await log.append([EVENT], timeout_s=PATIENCE_S)
             except LogUnavailable:
-                await asyncio.sleep(0.1)  # the log looks again by itself
+                await asyncio.sleep(0.1)  # the log recovers without intervention
 
 
 @pytest.fixture
 def issuer(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[OidcServer]:
-    """Give the issuer of the broker's tokens, as the identity endpoint that an app of Azure has."""
+    """Provide the issuer of the broker's tokens as the identity endpoint of an Azure app."""
     for name in ("AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("IDENTITY_ENDPOINT", f"{kafka.issuer.url}/identity")
@@ -63,7 +65,7 @@ def test_tokens_that_expire_while_a_log_is_open_are_followed_by_others(kafka: Br
         while len(issuer.given) - began < 4:
             await send(log)
             sent += 1
-            await asyncio.sleep(0.1)  # the broker hangs up by its own clock, which nobody announces
+            await asyncio.sleep(0.1)  # the broker closes the connection at a time that it does not announce
         return sent
 
     sent = with_log(at, work)

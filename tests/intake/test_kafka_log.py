@@ -1,4 +1,4 @@
-"""Kafka as the log, on a real broker: an acknowledgement means kept, and what is kept is read once, in order."""
+"""Kafka as the log, on a real broker: acknowledged records are stored, and are read once and in order."""
 
 import asyncio
 import itertools
@@ -46,7 +46,7 @@ def read(reader: KafkaReader, after: int = 0, limit: int = 100) -> list[LoggedRe
 
 
 def read_all(reader: KafkaReader, count: int) -> list[LoggedRecord]:
-    """Read until so many are there: the broker may deliver nothing while a look lasts, which is no end."""
+    """Read until `count` records have arrived. An empty read does not mean the end."""
     found: list[LoggedRecord] = []
     deadline = time.monotonic() + 30
     while len(found) < count:
@@ -86,9 +86,11 @@ def test_what_is_acknowledged_is_in_the_broker_with_its_key_and_headers(kafka: B
     assert stored == {r.body: {"k": b"%d" % r.kind, "h": r.http.encode()} for r in records}
     for run in range(7):
         of_run = [m for m in found if int((m.value() or b"")[6:-1]) % 7 == run]
-        assert len({(m.partition(), m.key()) for m in of_run}) == 1, "a run stays on one partition"
+        assert len({(m.partition(), m.key()) for m in of_run}) == 1, "all records of a run must be in one partition"
         assert [m.offset() for m in of_run] == sorted(m.offset() or 0 for m in of_run)
-        assert [m.value() for m in of_run] == [r.body for r in records if r.key == f"run-{run}"], "and in order"
+        assert [m.value() for m in of_run] == [r.body for r in records if r.key == f"run-{run}"], (
+            "the records of a run must keep their order"
+        )
 
 
 def test_bodies_beyond_the_queue_are_refused_whole_and_room_comes_back(kafka: Broker, topic: str) -> None:
@@ -116,13 +118,13 @@ def test_a_silent_broker_is_unavailable_in_time_and_what_comes_after_is_taken(ka
 
 
 async def recovered(log: KafkaLog) -> None:
-    """Append until it is taken: 503 until then, as producers see it."""
+    """Append until it succeeds. Until then, producers receive 503."""
     async with asyncio.timeout(PATIENCE_S * 2):
         while True:
             try:
                 return await log.append([Record(RecordKind.EVENT, b"after")], timeout_s=PATIENCE_S)
             except LogUnavailable:
-                await asyncio.sleep(0.05)  # the log looks again by itself
+                await asyncio.sleep(0.05)  # the log recovers without intervention
 
 
 @pytest.mark.parametrize(
@@ -203,11 +205,13 @@ def test_what_retention_took_is_a_gap_and_what_transactions_left_is_none(
         producer.flush()
         producer.commit_transaction() if keep else producer.abort_transaction()
     kafka.produce(topic, [b"8"])
-    assert places(read(reader)) == [(1, 0), (2, 0), (3, 0), (6, 2), (8, 1)], "4 and 5 were given up, 7 is the end"
+    assert places(read(reader)) == [(1, 0), (2, 0), (3, 0), (6, 2), (8, 1)], (
+        "the transaction of 4 and 5 was aborted, and 7 is its end marker"
+    )
     kafka.forget(topic, 2)
     assert places(read(reader)) == [(3, 0), (6, 2), (8, 1)], "1 and 2 were lost"
     kafka.forget(topic, 4)
-    assert places(read(reader)) == [(6, 1), (8, 1)], "and then 3; of 5 nobody can tell any more"
+    assert places(read(reader)) == [(6, 1), (8, 1)], "3 was lost as well, and the fate of 5 is unknown"
     assert reader.lost_up_to(0) == 0
     kafka.forget(topic, 8)
     assert (read(reader), reader.lost_up_to(3), reader.lost_up_to(8), reader.pending(3)) == ([], 8, 0, 0)
@@ -260,7 +264,7 @@ def test_a_topic_that_would_compact_events_away_is_refused(kafka: Broker) -> Non
         KafkaReaders(address(kafka, topic))()
 
 
-# The whole way
+# From the request to the lake
 
 
 def test_headwater_up_on_kafka_keeps_what_it_acknowledged_while_the_broker_is_killed(
@@ -289,7 +293,7 @@ def test_headwater_up_on_kafka_keeps_what_it_acknowledged_while_the_broker_is_ki
     assert found["stored"] + found["duplicates"] >= 341
     runs = {row["run_id"]: row["partition"] for row in rows(tmp_path / "data", "events")}
     assert runs.keys() >= acknowledged
-    assert len(runs) <= 341 + len(refused) + 1, "of what was refused some may have arrived, once"
+    assert len(runs) <= 341 + len(refused) + 1, "each refused event may be stored at most once"
     assert set(runs.values()) == {"0", "1", "2"}
 
 

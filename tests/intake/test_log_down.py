@@ -1,4 +1,4 @@
-"""A log that cannot be written: 503 in time, nothing appended, nothing acknowledged lost, and well again by itself."""
+"""A log that cannot be written: 503 in time, no acknowledged event is lost, and the log recovers by itself."""
 
 import asyncio
 import resource
@@ -35,7 +35,7 @@ def test_a_disk_that_is_nearly_full_is_503_in_time_and_nothing_is_appended(full:
             assert set(answer.json()) == {"error", "field", "fix"}
             assert "free" in answer.json()["error"]
             assert "retry-after" not in answer.headers
-        assert client.post(ONE, content=b"{").status_code == 400, "what is wrong anyway is told so"
+        assert client.post(ONE, content=b"{").status_code == 400, "an invalid event is refused as invalid, not with 503"
         assert client.post(BATCH, content=b"[]").status_code == 204
     assert until_end(SqliteLogReader(full.folder / "log")).tail() == 0
     assert list((full.folder / "claims").iterdir()) == []
@@ -73,7 +73,7 @@ def test_writes_that_fail_are_503_and_when_they_work_again_so_does_everything(
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
                 acknowledged += [take(client, 200) for _ in range(20)]
                 assert client.get("/health/ready").status_code == 200
-        assert gateway.serve_pid() == pid, "it was not even restarted"
+        assert gateway.serve_pid() == pid, "the process was restarted"
         audit = gateway.settled()
         assert audit["balanced"]
         assert audit["refused"] >= 6
@@ -91,11 +91,11 @@ def test_the_log_under_a_crowd_loses_nothing_when_writes_fail_in_between(
         assert audit["balanced"]
         found = stored_runs(gateway)
         assert found >= acknowledged
-        assert audit["stored"] == len(found), "none twice"
+        assert audit["stored"] == len(found), "an event is stored twice"
 
 
 async def _crowd(gateway: Gateway) -> set[str]:
-    """Post from 8 clients while writes fail three times; return the runs that were acknowledged."""
+    """Post from 8 clients while writes fail three times. Returns the acknowledged runs."""
     pid, acknowledged = gateway.serve_pid(), set()
     reached = {enough: asyncio.Event() for enough in (30, 90, 150)}
     async with httpx.AsyncClient(base_url=gateway.url, timeout=20) as client:
@@ -132,6 +132,6 @@ def take(client: httpx.Client, status: int) -> str:
 
 
 def stored_runs(gateway: Gateway) -> set[str]:
-    """Return the runs that are in the lake."""
+    """Return the runs in the lake."""
     found = bronze_of(gateway.folder).events.run_query("SELECT run_id FROM t")
     return set(found.column("run_id").to_pylist())

@@ -1,4 +1,4 @@
-"""A log that was deleted or restored behind its lake: the parser refuses, and a new incarnation goes on."""
+"""A log that was deleted or restored while its lake continued: the parser stops until a new epoch starts."""
 
 import os
 import shutil
@@ -115,7 +115,7 @@ def test_a_new_incarnation_counts_what_a_crash_had_committed_beyond_the_watermar
 
 
 def fed(folder: Path) -> World:
-    """Make a lake of a log with every kind of record; `copy` holds the log as it was half-way."""
+    """Create a lake from a log with every kind of record. `copy` contains the log from half-way."""
     world = World(folder)
     world.append(event(1), event(2), event(1), b"{}")
     world.append(note(), kind=RecordKind.REFUSAL)

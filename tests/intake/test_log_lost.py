@@ -1,4 +1,4 @@
-"""A log that is deleted, restored or exchanged: nothing more is acknowledged, and the audit says what was lost."""
+"""A log that is deleted, restored or replaced: no more events are acknowledged, and the audit reports the losses."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ from tests.support.data.made_events import body, run_event
 from tests.support.data.parsing import World, event
 from tests.support.http_client import Gateway, running
 
-pytestmark = pytest.mark.slow  # a log, a lake and a parser each
+pytestmark = pytest.mark.slow  # each test has a log, a lake and a parser
 
 ONE = "/api/v1/lineage"
 
 
 def serve(world: World, *bodies: bytes) -> None:
-    """Open the log as `serve` does, without a parser, and have events acknowledged."""
+    """Open the log as `serve` does, without a parser, and append events."""
     log = open_log(world.settings, world.folder, open_claims(world.settings))
     try:
         asyncio.run(log.append([Record(RecordKind.EVENT, each) for each in bodies], timeout_s=10))
@@ -37,7 +37,10 @@ def serve(world: World, *bodies: bytes) -> None:
 
 
 def fed(folder: Path) -> World:
-    """Make a lake that has six of eight events; `copy` holds the log as it was at four, `lake-copy` the lake."""
+    """Create a lake with six of eight events.
+
+    `copy` contains the log after four events, and `lake-copy` the lake at that time.
+    """
     world = World(folder / "data")
     serve(world, *map(event, range(4)))
     parse(world)
@@ -105,7 +108,8 @@ def test_a_log_that_is_not_the_lakes_acknowledges_nothing_and_the_audit_says_wha
     audit = world.audit()
     assert not audit["balanced"]
     assert audit["trouble"]
-    if change is not restore_and_write_with_a_release_that_did_not_count:  # as many records as were acknowledged
+    # there are as many records as were acknowledged
+    if change is not restore_and_write_with_a_release_that_did_not_count:
         assert audit | {"received": 8, "stored": 6, "pending": 0, "lost": 2} == audit
         assert ranges(audit) == [(7, 8)]
 
@@ -129,7 +133,7 @@ def test_a_log_and_its_count_that_are_gone_are_missed_by_what_the_lake_kept_besi
 ) -> None:
     world = fed(tmp_path)
     parser = world.parser()
-    parser.commit_next(1)  # seven are in the lake, which knows of eight
+    parser.commit_next(1)  # the lake contains seven of the eight events
     empty(world)
     world.uncount()
     with pytest.raises(WrongSetting, match="there is no log"):
@@ -189,7 +193,7 @@ def test_a_lake_that_cannot_be_asked_is_done_without_only_where_log_and_lake_wer
 
 
 def _copy_while_open(world: World, to: Path) -> None:
-    """Append three records, and copy the log as a kill would leave it: with a `-wal` file that holds them."""
+    """Append three records, and copy the log as a kill would leave it: with the records in a `-wal` file."""
     log = open_log(world.settings, world.folder, open_claims(world.settings))
     try:
         for number in range(10, 13):
@@ -220,8 +224,9 @@ def test_a_flipped_byte_in_the_write_ahead_log_is_named_and_the_file_is_kept(tmp
         assert f"{wal.name} is damaged" in audit["trouble"]
         assert not audit["balanced"]
         assert audit["lost"] >= 1
-    assert wal.read_bytes() == bytes(harmed), "nobody may delete what a person may still need"
-    again = tmp_path / "again"  # elsewhere: this process still has the `-shm` file of the first folder open
+    assert wal.read_bytes() == bytes(harmed), "the damaged file must not be deleted, because a person may need it"
+    # a different folder, because this process still has the `-shm` file of the first one open
+    again = tmp_path / "again"
     shutil.copytree(world.folder, again, ignore=shutil.ignore_patterns("*-shm"))
     (again / "log" / wal.name).write_bytes(whole)
     world = World(again)
@@ -286,7 +291,7 @@ def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_
         parser.resume()
         assert is_stopped(gateway)
         assert "was deleted, moved or replaced" in gateway.said()
-        assert list((folder / "log").iterdir()) == [], "no other log takes its place"
+        assert list((folder / "log").iterdir()) == [], "no new log may take its place"
     told = commanded("log", "new-epoch", "--data", folder)
     assert told.returncode == 0, told.stderr
     found = commanded("audit", "--json", "--data", folder)
@@ -298,7 +303,7 @@ def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_
 
 
 def is_stopped(gateway: Gateway) -> bool:
-    """Tell whether events are refused, and health says so."""
+    """Return whether events are refused and health reports it."""
     with gateway.client() as client:
         refused, ready = client.post(ONE, content=body(run_event())), client.get("/health/ready")
         return (refused.status_code, ready.status_code) == (503, 503) and ready.json()["components"]["log"] != "ok"
@@ -309,4 +314,4 @@ def wait_acknowledged(gateway: Gateway) -> None:
     with gateway.client() as client:
         while client.post(ONE, content=body(run_event())).status_code != 200:
             assert time.monotonic() < deadline, gateway.said()
-            time.sleep(0.05)  # the writer looks twice a second
+            time.sleep(0.05)  # the writer checks twice a second

@@ -1,4 +1,6 @@
-"""Bodies packed in the SQLite log: they come back as they were, older segments stay readable, damage is named."""
+"""Compressed bodies in the SQLite log: they are restored exactly, older segments are readable, and damage
+is reported.
+"""
 
 import asyncio
 import sqlite3
@@ -31,7 +33,7 @@ INSERT INTO header VALUES (1, 'life', 5);
 
 
 def segment_of_before(folder: Path, *rows: tuple[int, RecordKind, bytes]) -> Path:
-    """Make a segment as the version before packing did, from sequence 5 on."""
+    """Create a segment in the format from before compression, starting with sequence number 5."""
     path = folder / f"{5:020d}.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(BEFORE_PACKING)
@@ -41,7 +43,7 @@ def segment_of_before(folder: Path, *rows: tuple[int, RecordKind, bytes]) -> Pat
 
 
 def append(folder: Path, *groups: list[bytes]) -> int:
-    """Append groups, each after the other; returns the bytes on disk before the log is closed."""
+    """Append groups one after the other. Returns the size on disk before the log is closed."""
 
     async def all_groups() -> None:
         for bodies in groups:
@@ -118,8 +120,8 @@ def change(folder: Path, sequence: int, sql: str) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        "x'FF' || substr(body, 2)",  # of the checksum
-        "substr(body, 1, 4) || x'FFFFFF7F' || substr(body, 9)",  # of the length: 2 GB
+        "x'FF' || substr(body, 2)",  # damages the checksum
+        "substr(body, 1, 4) || x'FFFFFF7F' || substr(body, 9)",  # damages the length: 2 GB
         "substr(body, 1, length(body) - 1) || x'00'",
         "substr(body, 1, 40)",
         "x''",
@@ -174,7 +176,7 @@ def test_wherever_a_segment_is_harmed_what_is_read_is_as_it_was_and_nothing_is_p
 
 
 def read_until_refused(reader: SqliteLogReader, path: Path) -> list[bytes]:
-    """Return the bodies up to the end, or to where the segment is said to be damaged."""
+    """Return the bodies up to the end, or up to where the reader reports damage."""
     found: list[bytes] = []
     try:
         while records := reader.read(len(found), limit=7, max_bytes=1 << 30):

@@ -1,4 +1,4 @@
-"""The parser against redelivery, gaps, rivals, crashes and bad records: each record in one table, once."""
+"""The parser with repeated deliveries, gaps, rivals, crashes and bad records: each record is in exactly one table."""
 
 import json
 import os
@@ -125,7 +125,7 @@ def test_where_one_table_fails_those_beside_it_keep_their_rows_and_the_next_try_
     there = [name for name in COMMITS if world.count(name) == whole[name]]
     assert there == [name for name in COMMITS if name != table]
     world.append(event(3), event(1))
-    for last in (4, 6, 9):  # however the next batches are cut
+    for last in (4, 6, 9):  # regardless of the boundaries of the next batches
         world.parser().commit_delivery(world.records(1, last))
     assert world.placed() == list(range(1, 10))
     whole |= {"events": 4, "duplicates": 3, "shapes": 3}
@@ -200,14 +200,14 @@ def test_what_a_killed_parser_left_is_found_however_many_records_came_since(tmp_
     newest.execute("UPDATE records SET sequence = sequence + 150000 WHERE sequence = 5")
     newest.close()
     world.uncount()
-    world.bronze.commit(world.reader().source, {}, 150_004)  # of a parser that was at work before, and goes on
+    world.bronze.commit(world.reader().source, {}, 150_004)  # as a parser that was already running
     world.parser().commit_next()
     assert world.sequences("events") == [1, 2, 4, 150_005]
     assert world.reasons() == {3: "shape"}
 
 
 def judged_twice(world: World) -> subprocess.Popen[bytes]:
-    """Let two parsers judge record 2: the first has stored it; the other, which stands still, has rejected it."""
+    """Let two parsers process record 2: the first has stored it, the second has rejected it and is halted."""
     world.append(event(1))
     claim = world.claim(event(2))
     world.append(b"{}", event(3))
@@ -231,7 +231,8 @@ def test_a_record_that_kills_the_parser_between_two_commits_is_rejected_once(tmp
     for _ in range(4):
         assert world.parser().reject_next(InvalidEvent("kills_parser", "It dies.", "Send it smaller.")) == 1
     assert world.placed() == [1, 2, 3, 4]
-    found = world.sequences("duplicates")  # written beside `rejected`: a crash behind that may come before or after
+    # written together with `rejected`, so a crash afterwards may come before or after this commit
+    found = world.sequences("duplicates")
     assert found == [3] or (commit == "rejected" and not found)
     assert world.audit()["balanced"]
 
@@ -240,7 +241,7 @@ def test_a_claim_that_cannot_be_read_right_now_is_tried_again_not_rejected(tmp_p
     world = World(tmp_path)
     claim = world.claim(event(1))
     hidden = claim.rename(tmp_path / "hidden")
-    claim.mkdir()  # reading a folder fails as a failing disk does
+    claim.mkdir()  # reading a folder fails like a failing disk
     parser = world.parser()
     with pytest.raises(Exception, match="retries automatically"):
         parser.commit_next()
@@ -290,8 +291,8 @@ def test_a_repeat_beyond_the_window_stays_the_duplicate_that_a_crashed_attempt_m
     world.append(event(1))
     world.age(days=3)
     world.append(event(1), event(2))
-    crash(world, "parser.after_duplicates", 1)  # this process still remembers what is three days old
-    world.parser().commit_next()  # this one does not
+    crash(world, "parser.after_duplicates", 1)  # this process still remembers the event from three days ago
+    world.parser().commit_next()  # this process does not
     assert world.placed() == [1, 2, 3]
     assert world.sequences("duplicates") == [2]
     assert world.audit()["balanced"]
@@ -328,6 +329,6 @@ def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_pa
 
 
 def await_halt(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process stands still at its failpoint."""
+    """Wait until a process halts at its fail point."""
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status), status

@@ -1,5 +1,6 @@
-"""The receiver's table of answers (docs/reference/api.md, "Posting events"), without a server: every row, and
-which row wins.
+"""The receiver's table of answers (docs/reference/api.md, "Posting events"), without a server.
+
+The tests cover every row, and which row takes precedence.
 """
 
 import asyncio
@@ -35,12 +36,12 @@ ADMIN = Key(name="admin", key=SecretStr("admin-key!"), roles=frozenset({"admin"}
 FENCED = Key(name="fenced", key=SecretStr("fenced-key"), namespaces=frozenset({"allowed"}))
 MAX_BODY = 64 << 10
 ENOUGH = 1 << 60
-"""More free bytes than any disk has: nothing is accepted."""
+"""More free bytes than any disk has, so that the receiver accepts no events."""
 
 
 @dataclass
 class Station:
-    """A receiver on a real log, with four keys."""
+    """A receiver with four keys and a real log."""
 
     receiver: Receiver
     claims: ClaimCheck
@@ -51,13 +52,12 @@ class Station:
         self, data: bytes, headers: Mapping[str, str] | None = None, *, query: str = "", method: str = "POST",
         batch: bool = False, chunk: int = 4096, key: str | None = "writer-key",
     ) -> Answer:  # fmt: skip
-        """Hand one request to the receiver and wait for its answer."""
+        """Pass one request to the receiver and wait for its answer."""
         sent = ({"authorization": f"Bearer {key}"} if key else {}) | dict(headers or {})
         request = Request(method, sent, query, _chunks(data, chunk))
         return asyncio.run(_answer(self.receiver.receive_batch if batch else self.receiver.receive_event, request))
 
     def logged(self) -> list[LoggedRecord]:
-        """Return what is on the log."""
         return self.reader.read(0, limit=100_000, max_bytes=1 << 40)
 
 
@@ -92,7 +92,7 @@ def full_disk(tmp_path: Path) -> Iterator[Station]:
 
 
 def refused(answer: Answer) -> dict[str, Any]:
-    """Return the body of a refusal, after checking its form."""
+    """Check the form of a refusal, and return its body."""
     found: dict[str, Any] = json.loads(answer.body)
     assert set(found) == {"error", "field", "fix"}
     assert isinstance(found["error"], str)
@@ -102,7 +102,7 @@ def refused(answer: Answer) -> dict[str, Any]:
     return found
 
 
-# Each fault, in the order of that table; a request with several is answered by the first.
+# Each fault, in the order of that table. If a request has several faults, the first determines the answer.
 FAULTS: list[tuple[str, int, dict[str, Any]]] = [
     ("method", 405, {"method": "PUT"}),
     ("media type", 415, {"headers": {"content-type": "text/plain"}}),
@@ -130,7 +130,7 @@ def test_each_fault_alone_has_its_status_and_a_body_that_says_what_to_do(
 PAIRS = [
     pair
     for pair in itertools.combinations(FAULTS[:-1], 2)
-    if not (pair[0][2].keys() & pair[1][2].keys() - {"headers"})  # one key or body cannot be wrong in two ways
+    if not (pair[0][2].keys() & pair[1][2].keys() - {"headers"})  # one key or body cannot have two faults
 ]
 
 
@@ -253,7 +253,7 @@ INCOMPLETE: dict[str, dict[str, Any]] = {
         "run": {"runId": "r", "facets": {"parent": {"run": {}, "job": {"namespace": "n", "name": "j"}}}}
     },
 }
-"""Events that Marquez refuses, by the member that is missing."""
+"""Events that Marquez refuses, by the missing member."""
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -281,9 +281,9 @@ def test_notes_of_refusals_wait_for_a_slow_log_and_are_written_once(station: Sta
         with closing(sqlite3.connect(segment, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             flush = asyncio.create_task(station.receiver.flush_refusals())
-            await asyncio.sleep(0)  # it is on its way
+            await asyncio.sleep(0)  # the flush starts
             event = Request("POST", {"authorization": "Bearer writer-key"}, "", _chunks(body(run_event()), 4096))
-            assert (await station.receiver.receive_event(event)).status == 503, "a caller does not wait as long"
+            assert (await station.receiver.receive_event(event)).status == 503, "a caller does not wait that long"
             other.execute("ROLLBACK")
         await flush
         await station.receiver.flush_refusals()
@@ -347,7 +347,7 @@ def test_an_endless_row_of_empty_gzip_members_is_413_although_it_inflates_to_not
     assert station.post(empty * (MAX_BODY // len(empty) + 1), GZIP).status == 413
 
 
-# Refused bodies: what is wrong, the field that is named, the body.
+# Refused bodies: the fault, the reported field, the body.
 BAD: list[tuple[str, str | None, bytes]] = [
     ("empty", None, b""),
     ("blank", None, b"  \n"),
@@ -413,7 +413,7 @@ def test_what_is_no_event_is_400_names_the_field_and_leaves_no_trace(
 
 
 def test_what_is_no_json_is_read_once_although_it_holds_pairs_of_surrogates(station: Station) -> None:
-    """Each attempt at repairing it once began another, a thousand times."""
+    """Each attempt at a repair used to start another one, a thousand times."""
     for batch in (False, True):
         data = with_raw(run_event(), rb'["\ud83d\ude00",NaN]')
         answer = station.post(b"[" + data + b"]" if batch else data, batch=batch)

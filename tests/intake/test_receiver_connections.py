@@ -1,4 +1,4 @@
-"""Connections that break the rules: the stated status or a closed connection, never a hang, and others are served."""
+"""Connections that break the rules get the documented status or are closed. They never hang, and others are served."""
 
 import contextlib
 import gzip
@@ -15,11 +15,11 @@ from tests.support.data.made_events import body, run_event
 from tests.support.http_client import Gateway, Wire, chunked, post, refused_by_metrics, running
 from tests.support.lake_check import bronze_of
 
-pytestmark = pytest.mark.slow  # three servers, and clients that dawdle
+pytestmark = pytest.mark.slow  # starts three servers, and has slow clients
 
 CHUNKED = "Transfer-Encoding: chunked"
 GOOD = body(run_event())
-"""One event that every test may send: it is stored once and a duplicate ever after."""
+"""An event that every test may send. It is stored once, and is a duplicate afterwards."""
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,12 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 @pytest.fixture
 def gateway(running_gateway: Gateway) -> Iterator[Gateway]:
-    """Hand out the gateway and check, after every test, that the next good request is taken."""
+    """Provide the gateway, and check after every test that the next valid request is accepted."""
     pid = running_gateway.serve_pid()
     yield running_gateway
     with Wire(running_gateway.port) as wire:
         assert wire.send(post(GOOD)).status() == 200
-    assert running_gateway.serve_pid() == pid, "it was restarted"
+    assert running_gateway.serve_pid() == pid, "the process was restarted"
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_an_offer_to_upgrade_is_passed_over_and_the_request_taken(gateway: Gatew
     for request in (post(GOOD, *headers), post(chunked(GOOD), CHUNKED, *headers, length=-1)):
         with Wire(gateway.port) as wire:
             assert wire.send(request).status() == 200
-            assert wire.send(post(GOOD)).status() == 200, "the connection goes on"
+            assert wire.send(post(GOOD)).status() == 200, "the connection must stay open"
 
 
 def asked(path: str, *headers: str) -> bytes:
@@ -251,7 +251,7 @@ def asked(path: str, *headers: str) -> bytes:
 
 @contextlib.contextmanager
 def sending(wire: Wire, data: bytes) -> Iterator[None]:
-    """Send beside what is read meanwhile: nobody takes more requests than are answered."""
+    """Send in the background, because the server stops reading while it cannot send answers."""
     sender = threading.Thread(target=wire.send, args=(data,))
     sender.start()
     yield
@@ -275,14 +275,14 @@ def test_requests_that_come_before_their_answers_wait_with_the_client_and_not_in
 
 
 def test_of_who_takes_no_answers_nothing_more_is_taken_until_it_does(gateway: Gateway) -> None:
-    """An answer to this batch of a thousand wrong items is fifty times as long as the batch."""
+    """The answer to this batch of a thousand wrong items is fifty times as long as the batch."""
     items, count = 1_000, 200
     batch = post(b"[" + b",".join([b"1"] * items) + b"]", path="/api/v1/lineage/batch")
     with Wire(gateway.port) as deaf, gateway.client() as client:
         assert len(deaf.send(batch).reply()[2]) * count > 24 << 20
         before = told = refused_by_metrics(client)
         with sending(deaf, batch * count):
-            while (now := refused_by_metrics(client)) > told or now == before:  # until it stands still again
+            while (now := refused_by_metrics(client)) > told or now == before:  # until the count stops growing
                 told = now
             assert before < told < before + items * count // 2
             assert {deaf.status() for _ in range(count)} == {200}
@@ -327,7 +327,7 @@ def test_a_client_that_never_reads_its_answers_delays_nobody(gateway: Gateway) -
     with Wire(gateway.port) as deaf, Wire(gateway.port) as other:
         deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.socket.settimeout(1)
-        with contextlib.suppress(TimeoutError):  # it stops reading from whom it cannot answer
+        with contextlib.suppress(TimeoutError):  # the server stops reading while it cannot send answers
             for _ in range(300):
                 deaf.send(post(b"{" * 300) * 100)
         assert other.send(post(GOOD)).status() == 200
@@ -338,11 +338,11 @@ def test_at_the_end_everything_acknowledged_is_there_and_every_refusal_counted(g
     assert audit["balanced"]
     assert audit["received"] == audit["stored"] + audit["duplicates"]
     assert (audit["rejected"], audit["pending"]) == (0, 0)
-    assert audit["stored"] == 1, "all of it was one and the same event"
+    assert audit["stored"] == 1, "all requests contained the same event"
     assert audit["refused"] > 0
     said = gateway.said()
     assert "Traceback" not in said
-    assert "Invalid HTTP request" not in said, "one line for each bad request would fill a disk"
+    assert "Invalid HTTP request" not in said, "one log line per bad request would fill a disk"
     assert not list(Path(gateway.folder, "claims").iterdir())
 
 
@@ -354,5 +354,5 @@ def _answered(wire: Wire) -> bool:
 
 
 def _reset(wire: Wire) -> None:
-    """Hang up with a reset instead of an orderly end."""
+    """Close the connection with a reset."""
     wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""Bodies made to hurt: the stated status, flat memory, nothing lost, and the next good request works."""
+"""Malicious bodies: the documented status, constant memory, no lost events, and the next valid request works."""
 
 import functools
 import json
@@ -27,21 +27,21 @@ def running_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gatewa
 
 @pytest.fixture
 def gateway(running_gateway: Gateway) -> Iterator[Gateway]:
-    """Hand out the gateway and check, after every test, that the next good request is taken."""
+    """Provide the gateway, and check after every test that the next valid request is accepted."""
     pid = running_gateway.serve_pid()
     yield running_gateway
     assert send(running_gateway, post(body(run_event()))) == 200
-    assert running_gateway.serve_pid() == pid, "it was restarted"
+    assert running_gateway.serve_pid() == pid, "the process was restarted"
 
 
 def send(gateway: Gateway, request: bytes) -> int:
-    """Send a request on a connection of its own and return the status of its answer."""
+    """Send a request on a new connection and return the status of its answer."""
     with Wire(gateway.port) as wire:
         return wire.send(request).status()
 
 
 def send_json(gateway: Gateway, data: bytes, *headers: str, path: str = "/api/v1/lineage") -> tuple[int, str]:
-    """Send a body; return status and the refusal's words."""
+    """Send a body. Returns the status and the error message."""
     with Wire(gateway.port) as wire:
         status, _, answer = wire.send(post(data, *headers, path=path)).reply()
     return status, json.loads(answer).get("error", "") if answer else ""
@@ -49,9 +49,10 @@ def send_json(gateway: Gateway, data: bytes, *headers: str, path: str = "/api/v1
 
 @functools.cache
 def bomb() -> bytes:
-    """Return a gibibyte of spaces as about a mebibyte of gzip, whole and correct."""
+    """Return a gibibyte of spaces as about a mebibyte of valid gzip."""
     mebibyte, packer = b" " * MIB, zlib.compressobj(9, zlib.DEFLATED, -15)
-    block = packer.compress(mebibyte) + packer.flush(zlib.Z_FULL_FLUSH)  # stands for itself wherever it is put
+    # the block is self-contained, so it can be repeated
+    block = packer.compress(mebibyte) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum = functools.reduce(lambda sum_, _: zlib.crc32(mebibyte, sum_), range(1024), 0)
     head = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
     return head + block * 1024 + packer.flush() + struct.pack("<II", checksum, 1 << 30)
@@ -142,7 +143,7 @@ def test_a_gzip_stream_that_is_none_is_400(gateway: Gateway, data: bytes) -> Non
 
 
 def wide_event(columns: int, inputs: int) -> dict[str, Any]:
-    """Return an event whose output has `columns` columns, each made of one column of every input."""
+    """Return an event whose output has `columns` columns, each made from one column of every input."""
     sources = [{"namespace": "n", "name": f"input-{number}", "field": "c"} for number in range(inputs)]
     fields = {f"column-{number}": {"inputFields": sources} for number in range(columns)}
     lineage = {"_producer": "p", "_schemaURL": "u", "fields": fields}

@@ -1,4 +1,4 @@
-"""Parsers on one partition, killed and overtaken at any step: who begins afterwards finds every record in one table."""
+"""Parsers on one partition are killed and overtaken at any step. Afterwards every record is in exactly one table."""
 
 import random
 from collections.abc import Generator
@@ -16,7 +16,7 @@ SOURCE = Source("local", "life", "0")
 
 @dataclass
 class Table:
-    """A table as it is committed to: rows by sequence, transactions by name."""
+    """A simplified table: rows by sequence number, transactions by name."""
 
     rows: set[int] = field(default_factory=set)
     marks: dict[str, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Table:
 
 @dataclass
 class Lake:
-    """Steps of a parser on tables that only count, each as one commit or one look."""
+    """A parser's steps on tables of numbers. Each step is one commit or one read."""
 
     rejected: Table = field(default_factory=Table)
     events: Table = field(default_factory=Table)
@@ -40,7 +40,10 @@ class Lake:
         return self.events.watermark(SOURCE.app_id) or 0
 
     def parser(self, draw: random.Random) -> Generator[None]:
-        """Settle, judge a batch, commit to `rejected`, commit to `events`, take back; others act at each `yield`."""
+        """Run the parser's steps: settle, judge a batch, commit to `rejected` and `events`, and withdraw.
+
+        Other parsers run at each `yield`.
+        """
         settled, decided = SettledAttempts(0, {}, is_sure=False), set[int]()
         while True:
             watermark = self.watermark()

@@ -1,4 +1,4 @@
-"""The SQLite log: durable groups, segments, retention, a full disk, and reading beside the writer."""
+"""The SQLite log: durable groups, segments, retention, a full disk, and reading while the writer runs."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ def test_a_log_is_made_once_its_first_segment_is_whole(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     assert not SqliteKind().log_exists(tmp_path)
     open_writable(tmp_path / "log" / f"{1:020d}.sqlite").close()
-    assert not SqliteKind().log_exists(tmp_path)  # `serve` is at it: the parser waits and complains of nothing
+    assert not SqliteKind().log_exists(tmp_path)  # `serve` is creating the log, so the parser waits without an error
     with opened(tmp_path / "log"):
         assert SqliteKind().log_exists(tmp_path)
 
@@ -111,7 +111,7 @@ def test_retention_never_takes_what_the_parser_has_not_passed(tmp_path: Path) ->
             append(log, b"%03d" % number * 100)
         reader = until_end(SqliteLogReader(tmp_path))
         log.request_retention(passed=9, older_than_us=FAR_FUTURE_US, keep_bytes=0)
-        append(log, b"after")  # the writer looks at retention between two groups
+        append(log, b"after")  # the writer applies retention between two groups
         append(log, b"and again")
         assert 1 < reader.head() <= 10
         assert reader.read(9, limit=1, max_bytes=1)[0].sequence == 10
@@ -237,7 +237,8 @@ def test_a_segment_without_a_record_is_not_followed_by_another(tmp_path: Path) -
     with opened(tmp_path, LogLimits(segment_bytes=1, min_free_bytes=0)) as log:
         for number in range(3):
             append(log, b"%d" % number)
-            log.request_retention(passed=0, older_than_us=0, keep_bytes=1 << 30)  # tidies, with nothing to write
+            # runs retention without a record to write
+            log.request_retention(passed=0, older_than_us=0, keep_bytes=1 << 30)
         append(log, b"3")
         assert log.unavailability_reason() is None
         assert len(bodies(until_end(SqliteLogReader(tmp_path)))) == 4

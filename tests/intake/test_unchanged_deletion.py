@@ -1,4 +1,6 @@
-"""A taken file is deleted as it was taken: what writers do in that very moment is kept, and taken at the next look."""
+"""An ingested file is deleted only if it is unchanged. New content from a concurrent writer is kept and
+ingested next.
+"""
 
 import os
 import signal
@@ -62,7 +64,7 @@ def test_what_comes_while_a_file_is_deleted_is_taken(
     taking.take()
     assert sorted(taking.bodies()) == sorted(before + after)
     taking.take(deletion=all_but_certain())
-    assert not [*taking.folder.iterdir()], "all of it goes once it has rested"
+    assert not [*taking.folder.iterdir()], "the files must be deleted once they have been unchanged for long enough"
 
 
 def test_a_writer_that_comes_amid_it_finds_his_name_free_and_both_files_are_kept(taking: Taking) -> None:
@@ -121,7 +123,7 @@ def delete(taking: Taking, failpoint: str) -> "subprocess.Popen[str]":
 
 
 def with_halt(taking: Taking, where: str, happens: Callable[[], None]) -> None:
-    """Let something happen while a process that deletes stands still; it must not have deleted the file."""
+    """Run an action while a deleting process is halted before it deletes the file."""
     process = delete(taking, f"{where}:halt")
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status), status

@@ -1,7 +1,7 @@
-"""The lake on Azure storage: nothing lost and nothing twice whatever the storage does, and one line that says what.
+"""The lake on Azure storage: each event is stored exactly once whatever the storage does, with one-line errors.
 
-The proxy before Azurite runs in this process: a call of delta-rs that kept the interpreter's lock while it waits,
-which in `serve` would stop every request, runs into its timeout here.
+The proxy in front of Azurite runs in this process. If delta-rs kept the interpreter's lock while it waits, which would
+block all requests in `serve`, it would run into its timeout here.
 """
 
 import json
@@ -153,7 +153,7 @@ def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tm
 
             assert post("1") == 200
             while post("2", 5000) != 200:
-                rest()  # as producers do: the storage may be slow on a busy machine
+                rest()  # repeat as producers do, because the storage may be slow on a busy machine
             assert post("1") == 200
             settled(client)
             with storage.failing("wrong role") as fault:
@@ -181,7 +181,7 @@ def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tm
 
 
 def settled(client: httpx.Client) -> dict[str, Any]:
-    """Ask until nothing waits any more; return the audit."""
+    """Ask until there are no pending events. Returns the audit."""
     while True:
         asked = client.get("/api/headwater/v1/audit")
         if asked.status_code == 200 and not asked.json()["pending"]:

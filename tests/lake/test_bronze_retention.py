@@ -1,4 +1,6 @@
-"""Old events leave bronze and the books stay balanced; what recurs of them goes with the last that has it."""
+"""Old events are deleted from bronze and the audit stays balanced. Shared content is deleted with the last
+reference.
+"""
 
 from pathlib import Path
 
@@ -16,11 +18,11 @@ from headwater.operations.settings import load_settings
 from headwater.tables import SCHEMAS
 from tests.support.data.parsing import World, event
 
-pytestmark = pytest.mark.slow  # lakes that are rewritten
+pytestmark = pytest.mark.slow  # rewrites lakes
 
 
 def aged(world: World) -> World:
-    """Make a lake of three old records and two new ones; the first old one shares its schema with a new one."""
+    """Create a lake of three old and two new records. The first old record has the same schema as a new one."""
     world.append(event(1), event(2, ["gone"]), b"{}")
     world.age(5)
     world.append(event(3), event(3))
@@ -78,7 +80,7 @@ def test_what_no_event_names_goes_and_comes_back_with_an_event_that_is_sent_agai
 def test_an_index_that_was_stopped_until_events_were_removed_notes_that(
     tmp_path: Path, late: list[bytes], *, is_noted: bool
 ) -> None:
-    """A duplicate and a record that is not an event are no loss."""
+    """Duplicates and invalid records do not count as losses."""
     world = World(tmp_path)
     world.append(event(1))
     world.age(5)
@@ -93,7 +95,7 @@ def test_an_index_that_was_stopped_until_events_were_removed_notes_that(
 
 
 def noted(world: World) -> int | None:
-    """Bring the index up to date; return before when it lacks events that were removed (us)."""
+    """Bring the index up to date. Returns the time (us) before which it lacks removed events."""
     follower = IndexFollower(IndexHome(world.folder / "index"), world.bronze)
     while follower.process_batches(default_rules()):
         pass

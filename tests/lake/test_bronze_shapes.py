@@ -1,4 +1,4 @@
-"""What bronze keeps beside a body says all that the rules read: parts from columns are parts from bodies."""
+"""The columns that bronze stores for a body contain everything that the rules read from it."""
 
 import json
 import sqlite3
@@ -52,7 +52,7 @@ def worlds() -> Iterator[bytes]:
 
 
 def spoiled() -> Iterator[bytes]:
-    """Samples of which one value in fifty is another."""
+    """Yield sample events in which one value in fifty is replaced."""
     chance = Random(11)
     for text in samples():
         try:
@@ -68,7 +68,9 @@ def _spoil(value: Any, chance: Random) -> Any:
 
 
 def made() -> Iterator[bytes]:
-    """What columns could lose: versions, deleted and empty facets, tags, names before, datasets that are none."""
+    """Yield events with details that columns could lose: versions, deleted and empty facets, tags, old names,
+    non-datasets.
+    """
     facets: list[dict[str, Any]] = [
         {"version": facet(datasetVersion="7")},
         {"version": facet(datasetVersion=7)},
@@ -137,7 +139,7 @@ SAID = [
 
 
 def test_a_body_is_read_only_where_an_event_says_something_new(tmp_path: Path) -> None:
-    """Counted facets, which differ each time, are read from the newest event of each dataset alone."""
+    """For facets that differ in each event, only the newest event of each dataset is read."""
     counted = dataset(("n", "in")) | {"inputFacets": {"inputStatistics": facet(rowCount=1)}}
     plain = [run_event("COMPLETE", at(n), f"run {n}", inputs=[dataset(("n", "in"))]) for n in range(20)]
     statistics = [run_event("COMPLETE", at(50 + n), f"run {50 + n}", inputs=[counted]) for n in range(20)]
@@ -163,7 +165,7 @@ def test_events_of_one_shape_say_the_same_but_who_and_when() -> None:
 
 
 def parsed(folder: Path, bodies: list[bytes]) -> World:
-    """Return a world whose bronze holds these events."""
+    """Return a world whose bronze contains these events."""
     world = World(folder)
     world.append(*bodies)
     parser = world.parser()
@@ -180,7 +182,7 @@ def changes() -> Iterator[bytes]:
 def indexed(
     world: World, path: Path, keep: bool, asked: list[int] | None = None, at_once: int = 1000
 ) -> sqlite3.Connection:
-    """Return the index of bronze by its columns, or of the same rows as if a version before had written them."""
+    """Return an index built from bronze's columns, or from the same rows in the form of an older version."""
     path.mkdir()
     indexer, source = Indexer(path / "index.sqlite", default_rules()), world.reader().source
 
@@ -198,7 +200,7 @@ def indexed(
 
 
 def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], FacetContents]:
-    """Read the parts of all events, and what they refer to, without a look at a body."""
+    """Read the facts of all events and the facets that they refer to, without reading any body."""
     contents = contents_of(bronze)
     reader = FactsReader(CANONICAL, contents)
     said = {cells[0]: reader.add_shape(shape_from_cells(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
@@ -213,7 +215,7 @@ def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], FacetContents]:
 
 
 def contents_of(bronze: Bronze) -> FacetContents:
-    """Read what facets say; one that says nothing has no rows."""
+    """Read the facets' contents. Facets without content have no rows."""
     contents = _Contents()
     for table, add in ((SCHEMAS, _add_schema), (COLUMN_LINEAGE, _add_lineage)):
         by_hash: dict[str, list[Any]] = {}

@@ -1,4 +1,7 @@
-"""The lake and its large bodies in a bucket: S3 as far as moto is it, Google's by a stand-in; nothing lost or twice."""
+"""The lake and its large bodies in a bucket:
+
+S3 emulated by moto, Google's by a stand-in. Events are stored exactly once.
+"""
 
 import os
 import threading
@@ -30,13 +33,13 @@ SECRET = "a-very-secret-key"
 
 
 class Bucket(NamedTuple):
-    """Where a lake may lie, and the storage options that lead there."""
+    """The address of a lake, and the storage options for it."""
 
     url: str
     options: dict[str, str]
 
     def elsewhere(self, **more: str) -> "Bucket":
-        """Return a bucket that is not there."""
+        """Return a bucket that does not exist."""
         return Bucket(f"{self.url.partition('//')[0]}//there-is-none", {**self.options, **more})
 
 
@@ -51,7 +54,7 @@ def s3() -> Iterator[Bucket]:
 def gcs() -> Iterator[GcsServer]:
     with running_gcs() as server:
         yield server
-        assert server.wrong == [], "what delta-rs or obstore asks is not of the API that the stand-in knows"
+        assert server.wrong == [], "delta-rs or obstore sent a request that the stand-in does not support"
 
 
 @pytest.fixture(params=["s3", "gs"])
@@ -64,7 +67,7 @@ def claims_at(url: str, options: Mapping[str, str]) -> Claims:
 
 
 def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsServer, tmp_path: Path) -> None:
-    """On the quick one of the two; the way of events to S3 is in test_stations.py."""
+    """The test uses the faster of the two stores. test_stations.py covers S3."""
     lake = {"lake": "gs://lake/one", "lake_options": gcs.options}
     world = World(tmp_path, **lake)
     check_conditional_writes(world.settings)
@@ -85,7 +88,7 @@ def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsSe
 
 
 class _Kept(NamedTuple):
-    """One table of bronze, kept by itself: the others would cost the same requests again."""
+    """One table of bronze. Maintaining the others would only repeat the same requests."""
 
     tables: dict[str, LakeTable]
 
@@ -101,19 +104,19 @@ def test_maintenance_joins_small_files_of_a_bucket_and_deletes_what_was_replaced
         append(table, sequence)
     compact_tables(kept)
     vacuum_tables(kept, hours=0)
-    assert len(data_files(files)) == 4, "a reader of today still needs those that were replaced"
+    assert len(data_files(files)) == 4, "current readers still need the replaced files"
     age_removals(files, hours=25)
     vacuum_tables(kept, hours=24)
     assert len(data_files(files)) == 1
     assert sorted(table.reopen().to_pyarrow_table()["sequence"].to_pylist()) == [1, 2, 3]
-    assert append(table, 3, 4) == 1, "what a compaction keeps of watermarks is in it, too"
+    assert append(table, 3, 4) == 1, "compaction must keep the watermarks"
 
 
 def test_two_processes_write_one_table_and_no_row_is_lost_or_there_twice(bucket: Bucket, gcs: GcsServer) -> None:
     own = CONDITIONAL_PUT if bucket.url.startswith("s3://") else {}
     found, wanted = race(f"{bucket.url}/race", {**STORAGE_OPTIONS, **own, **bucket.options}, 2, 4)
     assert found == wanted
-    assert own or gcs.refused, "none was ever faster than the other: the test proves nothing"
+    assert own or gcs.refused, "there was no conflict, so the test proves nothing"
 
 
 def test_a_large_body_is_kept_and_read_and_one_that_is_gone_is_told_apart(bucket: Bucket) -> None:
@@ -178,7 +181,7 @@ def test_what_is_wrong_is_one_line_with_its_fix_and_without_a_secret(
 
 @contextmanager
 def refusing(status: int, code: str) -> Iterator[dict[str, str]]:
-    """Give the options of a store that refuses every request as S3 does."""
+    """Yield the options of a store that refuses every request as S3 does."""
 
     class Refuser(BaseHTTPRequestHandler):
         def refuse(self) -> None:

@@ -1,4 +1,4 @@
-"""A damaged file of bronze: events are still acknowledged, and audit, health and metrics name the file."""
+"""With a damaged file in bronze, events are still acknowledged, and audit, health and metrics report the file."""
 
 import shutil
 import time
@@ -15,7 +15,7 @@ from tests.support.data.made_events import body, run_event
 from tests.support.data.parsing import World, event
 from tests.support.http_client import Gateway, running
 
-pytestmark = pytest.mark.slow  # each starts `headwater up` twice
+pytestmark = pytest.mark.slow  # each test starts `headwater up` twice
 
 ONE = "/api/v1/lineage"
 
@@ -25,7 +25,8 @@ def _audit_with(gateway: Gateway, text: str) -> dict[str, Any]:
     with gateway.client() as client:
         while True:
             answer = client.get("/api/headwater/v1/audit").json()
-            said = f"{answer.get('trouble')} {answer.get('error')}"  # an error where the audit needs the same file
+            # the audit returns an error if it needs the same file
+            said = f"{answer.get('trouble')} {answer.get('error')}"
             if text in said and "The parser has stopped" in said:
                 return dict(answer)
             assert time.monotonic() < deadline, (answer, gateway.said())
@@ -64,7 +65,7 @@ def test_a_silently_damaged_file_is_named_by_parser_index_and_sinks(tmp_path: Pa
     (file,) = (tmp_path / "lake" / "bronze").glob(f"events{pattern[1:]}")
     whole = file.read_bytes()
     file.write_bytes(whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
-    shutil.rmtree(tmp_path / "index")  # so that it reads the file again
+    shutil.rmtree(tmp_path / "index")  # makes the index read the file again
     with running(tmp_path) as gateway, gateway.client() as client:
         client.post(ONE, content=body(run_event())).raise_for_status()
         _audit_with(gateway, f"{file.name} is damaged")

@@ -1,4 +1,4 @@
-"""Files of bronze that changed without a word: every reader refuses and names the file until it is whole again."""
+"""If files of bronze change unexpectedly, every reader reports the file and stops until it is restored."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def _lake(folder: Path, batches: int = 2) -> World:
 
 
 def _flip(file: Path, at_byte: int) -> bytes:
-    """Flip a byte as a disk does, without another time of the file; returns what the file was."""
+    """Flip a byte without changing the file's times, as a disk fault does. Returns the original content."""
     whole, status = file.read_bytes(), file.stat()
     file.write_bytes(whole[:at_byte] + bytes([whole[at_byte] ^ 1]) + whole[at_byte + 1 :])
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -60,7 +60,7 @@ def test_a_flipped_byte_of_each_kind_of_file_is_named_until_the_file_is_whole(tm
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
         _ask(World(tmp_path))
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
-        check_reported_damage(world.bronze)  # a process that read the file before learns of it
+        check_reported_damage(world.bronze)  # reports the damage to a process that read the file earlier
     file.write_bytes(whole)
     check_reported_damage(world.bronze)
     assert sorted(_ask(world)) == sorted(_ask(World(tmp_path))) == bodies
@@ -73,7 +73,7 @@ def test_the_hourly_look_finds_damage_of_a_file_that_was_whole_and_tells_other_p
     check_files(parser.bronze, MOST)
     file = _newest(parser, "part-*.parquet")
     _flip(file, 60)
-    _ask(reader)  # it has the file from before
+    _ask(reader)  # the reader has cached the file
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
         check_files(parser.bronze, MOST)
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
@@ -141,10 +141,10 @@ def test_a_change_on_purpose_is_accepted_once_the_notes_are_deleted(tmp_path: Pa
 def test_maintenance_forgetting_and_other_writers_are_no_damage(tmp_path: Path) -> None:
     world = _lake(tmp_path, 3)
     compact_tables(world.bronze)
-    elsewhere = DeltaTable(world.bronze.events.uri)  # a writer that keeps no notes
+    elsewhere = DeltaTable(world.bronze.events.uri)  # this writer records no checksums
     elsewhere.optimize.z_order(["sequence"])
     checkpoint = _newest(world, "*.checkpoint.parquet")
-    pq.write_table(pq.read_table(checkpoint), checkpoint)  # as another kind of writer does at the same version
+    pq.write_table(pq.read_table(checkpoint), checkpoint)  # as a different writer does at the same version
     world.bronze.events.delete(f"sequence = {world.sequences('events')[0]}")
     world.bronze.events.set_to_null(["body"], f"sequence = {world.sequences('events')[0]}")
     delete_old_events(world.bronze, 1)

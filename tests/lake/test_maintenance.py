@@ -1,4 +1,4 @@
-"""Maintenance keeps content, watermarks and what readers may still need."""
+"""Maintenance preserves content, watermarks, and files that readers may still need."""
 
 import os
 import subprocess
@@ -109,7 +109,7 @@ def test_vacuum_deletes_what_killed_writers_left_a_day_ago_and_nothing_younger(t
     table = small_commits(lake, 2)
     for path in Path(table.uri).glob("*.parquet"):
         os.utime(path, (1, 1))
-    compact_tables(lake)  # they are old, and went out of use this minute
+    compact_tables(lake)  # the files are old, but were replaced only now
     kept = data_files(ObjectStore(table.uri, {}))
     for name in ("part-0.parquet", "part-1.parquet#1", "_delta_log/part.json#3"):
         for age_s in (0, 90_000):

@@ -1,4 +1,4 @@
-"""Tables get columns as versions come: writers add them, older ones and readers of either kind go on."""
+"""New versions add columns to tables. Older writers, and readers of both versions, continue to work."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ LakeTable(sys.argv[1], NEW).create({})
 
 @pytest.fixture
 def uri(tmp_path: Path) -> str:
-    """Give a table as the version before made it, with one row."""
+    """Provide a table with one row, as the previous version created it."""
     found = str(tmp_path / "t")
     old = LakeTable(found, OLD)
     old.create({"headwater.owner": "parser/local"})
@@ -62,11 +62,11 @@ def test_a_writer_adds_the_columns_that_are_missing_once_and_keeps_the_rest(uri:
     for _ in range(2):
         new.create({"headwater.owner": "another"})
     assert append(new, 2) == 1
-    assert append(new, 1) == 0, "the transactions of the version before count"
+    assert append(new, 1) == 0, "the transactions of the previous version must count"
     assert stored(uri) == {1: ("x", None, None), 2: ("x", "new", ["a"])}
     assert new.properties() == {"headwater.owner": "parser/local"}
     assert sorted(columns(uri)) == sorted(NEW.columns)
-    assert new.handle().version() == 3, "created, appended, columns added, appended"
+    assert new.handle().version() == 3, "the versions are: created, appended, columns added, appended"
     protocol = new.handle().protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
 

@@ -1,4 +1,4 @@
-"""A file that is there and cannot be read: it is waited for, nothing is deleted, and nothing becomes a gap."""
+"""While a file cannot be read, processes wait for it, delete no files and record no gap."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ from tests.support.data.parsing import World, event
 from tests.support.faults.unreadable_files import Spoil, damaged, displaced, emptied, locked
 from tests.support.http_client import Gateway, running
 
-LOCKED = pytest.param(locked, marks=pytest.mark.slow)  # who waits for a lock waits a second or more
+LOCKED = pytest.param(locked, marks=pytest.mark.slow)  # waiting for a lock takes a second or more
 WAYS = pytest.mark.parametrize("spoil", [LOCKED, damaged, displaced, emptied])
 
 
@@ -234,7 +234,7 @@ def test_an_index_whose_end_is_damaged_is_not_left_open(tmp_path: Path, open_it:
     path.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"?"))
     with pytest.raises(sqlite3.DatabaseError, match="malformed") as raised:
         open_it(path)
-    assert raised.traceback, "what failed is still referred to: no collector closes it"
+    assert raised.traceback, "the traceback keeps references, so garbage collection cannot close the file"
     assert [each.path for each in psutil.Process().open_files() if str(path) in each.path] == []
 
 
@@ -250,7 +250,7 @@ def test_headwater_started_beside_a_locked_segment_takes_events_says_what_to_do_
         with gateway.client() as client:
             assert client.post("/api/v1/lineage", content=body(run_event())).status_code == 200
             ready = wait_ready(gateway, first.name)
-            assert ready["ready"], "what arrives can be acknowledged"
+            assert ready["ready"], "arriving events can be acknowledged"
             assert "has locked the log segment" in ready["components"]["lake"]
         assert large.exists()
         assert world.placed() == []
@@ -283,7 +283,7 @@ def test_headwater_started_beside_a_locked_newest_segment_answers_503_until_it_i
 
 
 def parse(world: World) -> None:
-    """Take what is in the log into the lake, and let go of its files."""
+    """Parse the log into the lake, and close the log's files."""
     with closing(world.reader()) as reader:
         PartitionParser(reader, world.bronze, open_claims(world.settings), OWNER).commit_next()
 
@@ -308,11 +308,11 @@ def wait_said(gateway: Gateway, text: str) -> None:
     deadline = time.monotonic() + 60
     while text not in gateway.said():
         assert time.monotonic() < deadline, gateway.said()
-        time.sleep(0.05)  # what children print comes when it comes
+        time.sleep(0.05)  # the output of children can arrive at any time
 
 
 def wait_ready(gateway: Gateway, text: str) -> dict[str, Any]:
-    """Ask for health until the lake's part of it says `text`."""
+    """Ask for health until its part about the lake contains `text`."""
     deadline = time.monotonic() + 60
     with gateway.client() as client:
         while True:
@@ -320,4 +320,4 @@ def wait_ready(gateway: Gateway, text: str) -> dict[str, Any]:
             if text in found["components"]["lake"]:
                 return found
             assert time.monotonic() < deadline, found
-            time.sleep(0.05)  # it is only to be asked for
+            time.sleep(0.05)  # health sends no notification, so poll

@@ -1,4 +1,4 @@
-"""P4 of whole answers: what a real Spark session sent, in another order and batch by batch, is answered alike."""
+"""Events of a real Spark session give the same answers in a different order and batch by batch (promise P4)."""
 
 import random
 from pathlib import Path

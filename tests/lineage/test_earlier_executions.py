@@ -1,5 +1,6 @@
-"""Rules 6.8, 6.9, 8.4, 9.3 (docs/reference/lineage.md): earlier executions that used a column, earlier writes that
-remain.
+"""Rules 6.8, 6.9, 8.4, 9.3: earlier executions that used a column, and earlier writes whose rows remain.
+
+See docs/reference/lineage.md.
 """
 
 import pytest
@@ -27,7 +28,7 @@ OVERWRITTEN = done(3, 2 * DAY, writes("t", {"x": "b.x"}, says="OVERWRITE"), of=[
 
 
 def seen(*events: Json, window_us: int | None = WINDOW_US, rewrites: str = "") -> LineageWorld:
-    """Return what events make, each received when it happened; no window: by newest executions only."""
+    """Return the lineage of events, each received at its event time. Without a window, only newest executions count."""
     text = f"version: 1\nrewrites: [{{{rewrites}}}]"
     rules = UserRules(rewrites=read_rewrites(text, "rewrites.yaml") if rewrites else ())
     return LineageWorld(as_recorded(events), window_us=window_us, rules=rules)
@@ -41,7 +42,7 @@ def verdict(world: LineageWorld, name: str, column: str, window_us: int = WINDOW
 
 
 def reached(world: LineageWorld, name: str, column: str, *, forward: bool) -> dict[str, bool]:
-    """Return what a column reaches, or what reaches it, and whether only earlier executions show it."""
+    """Return the columns that a column reaches, or that reach it, and whether only earlier executions show it."""
     hits = world.hits((LAKE, name, column), "value", forward=forward)
     return {f"{world._column(hit.node)[1]}.{world._column(hit.node)[2]}": hit.earlier for hit in hits}
 
@@ -138,7 +139,7 @@ def test_an_earlier_write_that_does_not_name_a_masked_tagged_column_may_have_lef
 
 
 def test_questions_about_nested_columns_change_no_answer_about_what_they_lie_in() -> None:
-    """What a walk follows is kept from question to question; a struct that was taken for a plain column is none."""
+    """Walks cache their steps between questions. A struct must not stay cached as a plain column."""
     read = done(1, 0, writes("t", {"s": "a.s"}), of=[table("a", "s")], job="load")
     after, fresh = seen(read), seen(read)
     assert after.impact((LAKE, "a", "s")) == {"t.s": (1, False)}
@@ -148,7 +149,7 @@ def test_questions_about_nested_columns_change_no_answer_about_what_they_lie_in(
 
 
 def test_a_question_may_be_repeated_by_any_window() -> None:
-    """Views by windows share what they keep; more windows than are kept give the same answers."""
+    """Views of different windows share a cache. More windows than fit into the cache give the same answers."""
     world = seen(MONDAY, TUESDAY)
     windows = [Window(each * DAY_US) for each in (0, 1, 2, 3, 4, 5, 0, 1)]
     found = [world.scene.counted_edges_with_earlier(each).with_earlier_uses() for each in windows]

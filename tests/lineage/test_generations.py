@@ -1,4 +1,4 @@
-"""When a generation is meant, asked from either side; and a year of nights that costs each night the same."""
+"""The period of a generation, from both directions, and a year of nights in which each night costs the same."""
 
 import cProfile
 import json
@@ -87,7 +87,7 @@ def test_a_batch_of_nights_costs_four_times_as_much_for_four_times_the_nights(tm
 
 
 def calls_of_nights(path: Path, story: Story, *looked_at: int) -> list[int]:
-    """Return the calls that some of many nights make; each comes as a batch of its own."""
+    """Return the number of calls for some nights. Each night is a separate batch."""
     indexer = Indexer(path, default_rules())
     told: list[Json] = []
     found = []
@@ -102,14 +102,14 @@ def calls_of_nights(path: Path, story: Story, *looked_at: int) -> list[int]:
 
 
 def calls_of(indexer: Indexer, events: list[Json], first: int) -> int:
-    """Return how many functions were called to index a batch of events."""
+    """Return the number of function calls for indexing a batch of events."""
     profile = cProfile.Profile()
     profile.runcall(indexer.process_events, *batch(events, first))
     return sum(entry.callcount for entry in profile.getstats())
 
 
 def batch(events: list[Json], first: int) -> tuple[Source, int, list[BronzeEvent], Callable[..., dict[int, str]]]:
-    """Return what an indexer takes: the first event has this position."""
+    """Return an indexer's input, in which the first event has the given position."""
     bodies = {number: json.dumps(event) for number, event in enumerate(events, first)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
     return Source("local", "1", "0"), max(bodies), stored, lambda asked: {each: bodies[each] for each in asked}
@@ -144,7 +144,7 @@ def test_a_column_that_was_not_made_again_is_no_added_edge() -> None:
 
 
 def differences(before: LineageWorld, after: LineageWorld) -> list[tuple[str, str, str | None, str]]:
-    """Return (change, source, its column, output) of each edge that changed."""
+    """Return (change, source, its column, output) of each changed edge."""
     sides = ((each.scene, each.counted) for each in (before, after))
     found = edge_differences(*sides, page=ListPage())
     return [(each.change, each.from_.dataset, each.from_.column, each.to.dataset) for each in found.items]

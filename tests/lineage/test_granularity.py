@@ -1,4 +1,4 @@
-"""How jobs fold: `docs/reference/lineage.md`, "What is part of what"; and the tree of a run."""
+"""How jobs are folded (`docs/reference/lineage.md`, "What is part of what"), and the tree of a run."""
 
 from collections.abc import Iterator
 from random import Random
@@ -32,7 +32,7 @@ def views() -> Iterator[ViewOpener]:
 
 
 def jobs_at(views: ViewOpener, granularity: str, dataset: str) -> dict[str, list[str]]:
-    """Return the jobs behind each edge into what lies around a table, by what it writes."""
+    """Return the jobs on each edge around a table, by the names of both ends."""
     found = ask(views, "around", {"dataset": dataset, "up": "9", "down": "9", "granularity": granularity})
     names = [table["dataset"] for table in found["tables"]]
     return {
@@ -68,7 +68,7 @@ def test_what_stands_is_the_default(views: ViewOpener) -> None:
 
 @pytest.mark.parametrize("seed", few_of(range(25), 6))
 def test_no_level_loses_or_invents_a_way_between_datasets(seed: int) -> None:
-    """By each answer that shows datasets, and by what passes between folded jobs where all of it is one job's own."""
+    """Every level connects the same datasets, and a coarser level has no more jobs than a finer one."""
     with indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views:
         ways, counts, passed = [], [], []
         for granularity in LEVELS:
@@ -82,7 +82,7 @@ def test_no_level_loses_or_invents_a_way_between_datasets(seed: int) -> None:
             )
         assert ways == [ways[0]] * len(LEVELS)
         assert ways[0]
-        assert passed == sorted(passed, reverse=True), "a coarser level never has more jobs"
+        assert passed == sorted(passed, reverse=True), "a coarser level must not have more jobs"
         assert counts == sorted(counts, reverse=True)
 
 
@@ -117,7 +117,7 @@ def test_jobs_around_one(views: ViewOpener) -> None:
         "weekly.publish": 0, "daily.load": -1, "report": 1,
     }  # fmt: skip
     by_statement = ask(views, "jobs", {"granularity": "task", "job": "other_app.insert.out"})
-    assert by_statement == found, "a job is asked for by what it folds into, and by what folds into it"
+    assert by_statement == found, "a question may name the folded job or any of its parts"
     with pytest.raises(NotKnown, match="weekly"):
         ask(views, "jobs", {"job": "weekly.publishh"})
 
@@ -153,12 +153,12 @@ def test_a_dataset_of_many_writers_and_readers_is_a_hub_and_the_answer_stays_lin
         assert sorted(fed) == sorted(set(names) - {"w3"})
         assert one["totalCount"] == many + 2
         around = ask(views, "jobs", {"granularity": "statement", "limit": "2000", "job": "both"})
-        assert len(around["dataFlow"]) == 2 * many - 1, "those of the job that is asked for, one by one"
+        assert len(around["dataFlow"]) == 2 * many - 1, "the flows of the job in the question must be listed one by one"
         assert around["hubs"]
 
 
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:
-    """Return the nodes of Marquez's answer, by their ids without namespace."""
+    """Return the nodes of Marquez's answer by their ids without namespace."""
     with views.open_view_and_index(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, QueryParams({"nodeId": node, **asked}), view, Catalog(live)))
     return {each["id"].rpartition(":")[2]: each for each in answer["graph"]}
@@ -177,11 +177,11 @@ def test_marquez_folds_only_where_it_is_asked_to(views: ViewOpener) -> None:
 def test_a_folded_job_says_from_which_dataset_to_which_it_leads(views: ViewOpener) -> None:
     found = marquez(views, f"dataset:{grain.LAKE}:clean", granularity="task")
     jobs = {name for name, each in found.items() if each["type"] == "JOB"}
-    assert jobs == {"daily.load", "weekly.publish", "report"}, "weekly.publish is known by its children alone"
+    assert jobs == {"daily.load", "weekly.publish", "report"}, "weekly.publish is known only by its children"
     task = found["daily.load"]
     assert {edge["origin"].rpartition(":")[2] for edge in task["inEdges"]} == {"raw", "clean", "aside"}
     flows = {tuple(end.rpartition(":")[2] for end in flow.values()) for flow in task["data"]["flows"]}
-    assert flows == {("raw", "clean"), ("clean", "middle"), ("aside", "side")}, "raw never leads to side"
+    assert flows == {("raw", "clean"), ("clean", "middle"), ("aside", "side")}, "raw must not lead to side"
     assert marquez(views, f"job:{grain.AIRFLOW}:daily.load", granularity="task") == found
 
 
@@ -233,7 +233,8 @@ def name(text: str) -> Name:
 @pytest.mark.parametrize(
     ("chain", "folded"),
     [
-        # kinds from a job upwards; what it folds into at job, application, task, dag, by place in the chain
+        # The kinds from a job upwards, and the position in the chain to which the job folds at job, application, task
+        # and dag
         (["MODEL", "JOB", "TASK", "DAG"], (1, 1, 2, 3)),
         (["SQL_JOB", "", "", ""], (0, 1, 2, 3)),
         (["SQL_JOB", "APPLICATION"], (0, 1, 1, 1)),

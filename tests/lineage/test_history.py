@@ -1,4 +1,6 @@
-"""Edges in time, of candidates: intervals against the reference's answers at every moment, whole and piece by piece."""
+"""Edges over time: the intervals of candidates against the reference's answers at every moment, in one or
+many batches.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -121,7 +123,7 @@ def test_spells_agree_with_the_reference_as_of_any_time() -> None:
 
 
 def plain(events: list[Delivered]) -> list[Delivered]:
-    """Keep what candidates in time can know: runs that end once, with names and columns that mean one thing."""
+    """Keep the events that candidates over time support: runs that end once, with unambiguous names and columns."""
     kept = {each.event["run"]["runId"]: each for each in events if each.event.get("eventType") == "COMPLETE"}
     return deliver(
         without(each.event, {"symlinks", "lifecycleStateChange", "schema", "jobType"}) for each in kept.values()

@@ -1,4 +1,4 @@
-"""Rule 3: which runs are one job, which job a run belongs to, and what a run is part of."""
+"""Rule 3: which runs belong to the same job, the job of a run, and the parents of a run."""
 
 import json
 import pickle
@@ -106,7 +106,7 @@ BELOW = {"parent": parent(APP, ("jobs", "app"), uuid(81))}
 
 
 def inference(second: float = 1) -> Json:
-    """Return the START that Spark's listener sends for a schema inference, of which it never sends an end."""
+    """Return the START event of a schema inference, for which Spark's listener never sends an end."""
     return run(1, second, x_from(A, B), kind="START", job="app.read", run_facets=BELOW)
 
 
@@ -145,7 +145,7 @@ def test_a_run_without_an_end_ends_with_its_application(others: list[Json], stat
 
 
 def test_a_run_that_ended_with_its_application_proves_nothing_and_is_named_with_its_state() -> None:
-    """Rule 6.10; the index and the rules in memory answer alike."""
+    """Rule 6.10. The index and the rules in memory give the same answer."""
     events = [inference(), ended(80, 9), run(2, 1, dataset(C), reads=[with_schema(A, "x y")], job="other")]
     seen = LineageWorld(deliver(events))
     with indexed(deliver(events), Random(1)) as views:

@@ -1,6 +1,7 @@
-"""What Headwater makes of the 22 oddities measured in events of the Spark listener, most of them on recorded events.
+"""How Headwater handles 22 oddities in events of the Spark listener, mostly with recorded events.
 
-The recording is of listener 1.53.0; `as_1_27_0` writes the same events as 1.27.0 does where the difference matters.
+The recording is from listener 1.53.0. `as_1_27_0` converts the events to the form of 1.27.0 where the difference
+matters.
 """
 
 import json
@@ -29,9 +30,9 @@ def recording() -> tuple[Json, ...]:
 
 
 def events_of(pattern: str) -> list[Json]:
-    """Return the recorded events of all jobs whose whole name fits."""
+    """Return the recorded events of all jobs whose complete name matches."""
     found = [event for event in recording() if re.fullmatch(pattern, event["job"]["name"])]
-    assert found, f"no recorded job is called {pattern}"
+    assert found, f"no recorded job matches {pattern}"
     return found
 
 
@@ -44,7 +45,7 @@ def table(name: str) -> tuple[str, str]:
 
 
 def as_1_27_0(value: Any) -> Any:
-    """Return events as 1.27.0 sends them: names on abfss begin with a slash, also in column lineage."""
+    """Return events in the form of 1.27.0: names on abfss begin with a slash, also in column lineage."""
     if isinstance(value, list):
         return [as_1_27_0(each) for each in value]
     if not isinstance(value, dict):
@@ -203,7 +204,7 @@ def test_pitfall_11_the_files_of_a_stream_are_one_dataset_and_its_double_runs_on
     lineage = lineage_of(r"nb_streaming\.project")
     columns = ["order_id", "customer_id", "amount", "product_id", "order_date"]
     plain = {(f"landing/stream_in.{column}", f"bronze/stream_orders.{column}", "direct") for column in columns}
-    assert len(lineage.states) == 16, "two applications, four batches, each reported by two runs"
+    assert len(lineage.states) == 16, "two applications and four batches, each reported by two runs"
     assert lineage.edges == plain | {("landing/stream_in.customer_id", "bronze/stream_orders.h", "masked")}
     assert lineage.rows_confirmed == {"bronze/stream_orders": True}
 
@@ -265,7 +266,7 @@ def test_pitfall_17_no_column_lineage_is_not_no_lineage(target: str) -> None:
     lineage = lineage_of(rf"nb_medallion\.{SAVE}\.(silver_{target}|bronze_orders)")
     assert ("bronze/orders", f"silver/{target}", "opaque") in lineage.tables
     verdicts = lineage.unused(table("bronze/orders"))
-    verdicts.pop("order_date")  # some readers name a partition of it, which is use (4.11)
+    verdicts.pop("order_date")  # some readers name a partition by this column, which counts as use (4.11)
     assert set(verdicts.values()) == {"unknown"}
     found = lineage.surface((*table("bronze/orders"), "customer_id"))
     assert found
@@ -307,7 +308,7 @@ def test_pitfall_21_times_are_instants_however_many_digits_they_have() -> None:
         ("2026-03-01T12:00:01Z", "2026-03-01T12:00:01.1Z"),
         ("2026-03-01T12:00:01.1Z", "2026-03-01T12:00:01.15Z"),
     ):
-        assert earlier > later, "as text"
+        assert earlier > later, "the comparison as text gives the wrong order"
         ends = [run(1, 0, kind="COMPLETE") | {"eventTime": earlier}, run(1, 0, kind="FAIL") | {"eventTime": later}]
         assert world(*ends).states == world(*ends[::-1]).states == ["FAIL"]
 

@@ -1,4 +1,4 @@
-"""A run of many events comes to the same by those that suffice as by all of them."""
+"""For a run of many events, the deciding events give the same result as all events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
@@ -22,7 +22,7 @@ AHEAD_US = 3 * 24 * 3600 * SECOND
 
 
 class StoreOfFew(MemoryStore):
-    """A store that gives those that suffice of every run, however few events it has."""
+    """A store that returns only the deciding events of every run, even if the run has few events."""
 
     asked_for_all = 0
 
@@ -46,7 +46,7 @@ def few_in_batches(batches: Iterable[list[RunFacts]], contents: FacetContents) -
 
 @pytest.mark.slow
 def test_worlds_of_few_long_runs_are_the_same_by_those_that_suffice() -> None:
-    """Also where clocks run ahead, datasets are dropped and renamed, and names come to mean something else."""
+    """This includes clocks in the future, dropped and renamed datasets, and names that change their meaning."""
     spared = 0
     for seed in range(150):
         chance = Random(seed)
@@ -56,11 +56,11 @@ def test_worlds_of_few_long_runs_are_the_same_by_those_that_suffice() -> None:
         few = few_in_batches(batches, contents)
         assert summary(few) == summary(whole), seed
         spared += not few.asked_for_all
-    assert spared > 10, "most worlds move names, of which all events are asked for; some have to do without"
+    assert spared > 10, "most worlds rename datasets, which needs all events, but some must do without"
 
 
 def long_runs(facts: Sequence[RunFacts], chance: Random) -> list[RunFacts]:
-    """Return what is said as said by two runs, again and again at any time."""
+    """Distribute the facts over two runs, with repetitions at random times."""
     keys = sorted({fact.run_key for fact in facts if fact.kind == "RUN"})[:2]
     found = []
     for number, fact in enumerate(facts):

@@ -1,4 +1,4 @@
-"""Rule 1: which runs are lost is the same in the index and in gold."""
+"""Rule 1: the index and gold agree on which runs are lost."""
 
 import json
 import shutil
@@ -37,14 +37,14 @@ CASES: dict[str, tuple[str | None, list[tuple[str, float]], bool]] = {
     "ended with its application": ("BATCH", [("START", -49.5)], False),
     "begun after its application ended": ("BATCH", [("START", -48)], True),
 }
-"""Processing type, events by type and hour from now; whether the run is lost."""
+"""Processing type, events by type and hour from now, and whether the run is lost."""
 
 BELOW = {name: "failed" for name in CASES if "its application" in name}
 """The case whose run is the parent."""
 
 NAMES = list(CASES)
 NAMESPACE, FIRST_RUN = "lost", 2_000
-"""Of these cases alone: others share their lake."""
+"""Only these cases are checked, because other tests share the lake."""
 
 OURS = f"job_namespace = '{NAMESPACE}'"
 
@@ -93,7 +93,7 @@ def test_a_webhook_tells_of_lost_runs_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # the lake is most of it
+@pytest.mark.timeout(1800)  # most of the time goes into the lake
 def test_gold_knows_lost_runs(lake_of_cases: SparkLake, tmp_path: Path) -> None:
     lake = lake_of_cases
     seen = gold_says(lake.layer("gold"))
@@ -103,16 +103,16 @@ def test_gold_knows_lost_runs(lake_of_cases: SparkLake, tmp_path: Path) -> None:
         name: processing or "BATCH" for name, (processing, *_) in CASES.items()
     }
     assert {row.job_name for row in health if row.state == "ENDED"} == {"ended with its application"}
-    gold = TableFolder(lake.spark, str(tmp_path), GOLD)  # a copy: others read the lake
+    gold = TableFolder(lake.spark, str(tmp_path), GOLD)  # a copy, because other tests read the lake
     for table, change in ((RUN_HEALTH, "state = 'RUNNING' WHERE state = 'LOST' AND"), (HOURLY_STATS, "lost = 0 WHERE")):
         shutil.copytree(lake.folder("gold", table), tmp_path / table.name)
         lake.spark.sql(f"UPDATE delta.`{gold.uri(table)}` SET {change} {OURS}")
     assert gold_says(gold) == (set(), 0)
-    assert write_runs(gold, RULES, None), "time alone loses runs"
+    assert write_runs(gold, RULES, None), "runs become lost without new events"
     assert gold_says(gold) == seen
 
 
 def gold_says(gold: TableFolder) -> tuple[set[str], int]:
-    """Return which runs are lost, and how many the statistics count."""
+    """Return the lost runs, and the number of lost runs in the statistics."""
     lost = gold.read(RUN_HEALTH).where(f"state = 'LOST' AND {OURS}").collect()
     return {row.job_name for row in lost}, sum(row.lost for row in gold.read(HOURLY_STATS).where(OURS).collect())

@@ -1,4 +1,4 @@
-"""Rule 2, form: one canonical name for the many ways to write it, held against docs/reference/names.md."""
+"""Rule 2, form: one canonical name for each dataset, compared with the tables in docs/reference/names.md."""
 
 import json
 import pickle
@@ -43,7 +43,7 @@ HOSTILE = [
 
 
 def documented(section: str) -> list[tuple[str, Name, Name]]:
-    """Return rule, sent and canonical of the rows of a table in docs/reference/names.md."""
+    """Return rule, sent name and canonical name of the rows of a table in docs/reference/names.md."""
     text = DOCS.split(section, 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE)
     return [(rule, Name(*sent), Name(*form)) for rule, *rest in rows for sent, form in [(rest[:2], rest[2:])]]
@@ -54,7 +54,7 @@ def metadata_of_docs() -> tuple[MetadataRow, ...]:
 
 
 def shipped_examples() -> list[tuple[str, Name, Name]]:
-    """Return rule, sent and canonical of the names in the reference of the shipped rules."""
+    """Return rule, sent name and canonical name of the examples for the default rules."""
     rows = [line.split("\t") for line in (FIXTURES / "names" / "shipped.tsv").read_text().splitlines()[1:]]
     return [(rule, Name(*sent), Name(*form)) for rule, *rest in rows for sent, form in [(rest[:2], rest[2:])]]
 
@@ -156,7 +156,7 @@ def test_rule_2_every_documented_address_of_a_table_has_the_tables_one_name() ->
     assert len(tables) > 75
     assert all(default_rules().canonical(*table.parts) == table for table in tables)
     for each in ADDRESSES:
-        if each.kind != "file":  # an extractor takes it apart before it is sent
+        if each.kind != "file":  # an extractor parses file addresses before it sends them
             assert default_rules().canonical(each.address, each.table) == each.means, each
 
 
@@ -166,7 +166,7 @@ def test_rule_2_what_openlineages_extractors_make_of_addresses_is_the_tables_nam
         if each.extracted is not None:
             form = default_rules().canonical(*each.extracted.parts)
             assert (form != each.means) == bool(each.reason), (each, form)
-            assert each.reason in ("", "file-host") or form not in tables, "a table's name for another table"
+            assert each.reason in ("", "file-host") or form not in tables, "the name is that of a different table"
     reasons = re.findall(r"^\| `([a-z0-9-]+)` \| It ", COMPARED, re.MULTILINE)
     assert sorted(reasons) == sorted({each.reason for each in ADDRESSES if each.reason})
     differing = sum(bool(each.reason) for each in ADDRESSES)
@@ -510,7 +510,7 @@ def test_names_of_more_than_4096_characters_are_cut_and_stay_apart() -> None:
 
 
 CASES = TESTS / "proof" / "cases"
-"""Streams modelled on public reports; their names say which."""
+"""Streams modelled on public reports. Their names refer to the reports."""
 
 
 @pytest.mark.parametrize(

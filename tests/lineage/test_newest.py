@@ -1,4 +1,4 @@
-"""Rule 1: what is newest is the same wherever it is asked, in whatever order events came."""
+"""Rule 1: the newest value is the same in every answer, whatever the order of the events."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ FAR = f"{START.year + 1}-01-01T00:00:00Z"
 
 
 class Lake:
-    """Bronze, the index and all that answers from them; the events came in one of many orders."""
+    """Bronze, the index and everything that answers from them, for one random order of the events."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -63,7 +63,7 @@ class Lake:
         return answer.json()
 
     def facets(self, entity: str) -> dict[str, str]:
-        """Return what the answer about facets says, by the name of its case."""
+        """Return the values in the answer about facets, by the name of the case."""
         found = newest_facets(self.world.bronze, default_rules(), entity=entity, name="note", page=ListPage())
         assert not found.truncated
         items: list[Any] = to_builtins(found.items)
@@ -72,7 +72,7 @@ class Lake:
 
 @pytest.fixture(scope="module", params=few_of(range(3), 1))
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    """Give an index that took the events of all cases in another order, in small batches."""
+    """Provide an index that received the events of all cases shuffled and in small batches."""
     world = World(tmp_path_factory.mktemp("newest"))
     bodies, chance = shuffled(Random(request.param)), Random(request.param)
     while bodies:
@@ -87,7 +87,7 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def store(world: World, bodies: Sequence[bytes]) -> None:
-    """Let bodies be received on the day after the cases' times."""
+    """Store events as received on the day after the cases' times."""
     before = world.tail()
     world.append(*bodies)
     world.age((datetime.now(UTC) - START).days, before)
@@ -174,7 +174,7 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     for name in NAMES:
         own = [fact for fact in facts if fact.content.job.name == name]
         if len(split_attempts(order_deciding_facts(own))) > 1:
-            continue  # what a run writes is told by its complete attempt, whatever its newest schema
+            continue  # a run's output comes from its completed attempt, not from the newest schema
         run = merge_run(own, NameResolver())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
@@ -189,7 +189,7 @@ def _dataset(lake: Lake, name: str, query: Json) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # the lake is most of it
+@pytest.mark.timeout(1800)  # most of the time goes into the lake
 def test_silver_holds_the_newest_facets_and_columns(lake_of_cases: SparkLake) -> None:
     is_newest_in_silver(lake_of_cases)
 

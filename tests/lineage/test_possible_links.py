@@ -1,4 +1,4 @@
-"""What may be connected within an application, against the reference, on worlds where jobs read and write apart."""
+"""Possible connections within an application, compared with the reference, for jobs that read and write separately."""
 
 from random import Random
 
@@ -19,11 +19,11 @@ from tests.support.data.lineage_world import LineageWorld
 from tests.support.few_of_many import few_of
 
 Link = tuple[str, str, str, str]
-"""The read and the written dataset, the job at the other end, the application."""
+"""The read and the written dataset, the job at the other end, and the application."""
 
 
 def world(seed: int) -> list[Delivered]:
-    """Return runs of a few jobs in three applications and two DAGs: some only read, some only write, some do both."""
+    """Return runs of jobs in three applications and two DAGs. Some only read, some only write, some do both."""
     chance = Random(seed)
     events = [_run(chance, number) for number in range(1, chance.randint(6, 14))]
     events += [dataset_event(at(90), dataset(name)) for name in (A, B, C, D)]
@@ -49,7 +49,7 @@ def _run(chance: Random, number: int) -> Json:
 
 
 def expected(events: list[Delivered]) -> tuple[set[Link], set[Link]]:
-    """Return the links as upstream and as impact answer them."""
+    """Return the links as upstream and impact answer them."""
     found = possible_links(Reference(events))
     return (
         {(link.read[1], link.written[1], link.reader, link.application) for link in found},
@@ -79,7 +79,7 @@ def test_rules_in_memory_answer_as_the_reference() -> None:
         links += len(wanted[0])
         wrong += [] if answered(seen.scene, seen.counted) == wanted else [seed]
     assert wrong == []
-    assert links > 50, "the worlds have such links"
+    assert links > 50, "the worlds contain too few possible links"
 
 
 @pytest.mark.slow

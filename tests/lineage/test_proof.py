@@ -1,4 +1,4 @@
-"""Removing information from an event never makes an answer safer, whatever the producer leaves out."""
+"""Removing information from an event never makes an answer safer, whatever the producer omits."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 FEW, MANY = range(100), range(100, 5000)
 ENOUGH = 0.02
-"""The share of an operator's variants that change an answer: an operator below it is idle."""
+"""The minimum share of an operator's variants that must change an answer, so that the operator is useful."""
 NOTHING = Asked((), ())
 
 
@@ -39,7 +39,9 @@ def test_no_answer_is_safer_than_the_events_prove(judge: str) -> None:
 def test_no_answer_is_safer_in_any_of_many_worlds(judge: str) -> None:
     tally = campaign_of(judge, MANY)
     assert_safe(tally)
-    assert judge != "reference" or open_pairs() <= tally.violations.keys(), "closed: take it out of open.toml"
+    assert judge != "reference" or open_pairs() <= tally.violations.keys(), (
+        "the violations no longer occur: remove them from open.toml"
+    )
     assert [operator for operator in OPERATORS if tally.effective[operator] < ENOUGH * tally.variants[operator]] == []
 
 
@@ -121,7 +123,7 @@ def test_a_returned_column_may_become_a_stop_that_leads_to_it(stop: str | None, 
 
 
 class Careless(MemoryJudge):
-    """Calls every column unused of which the rules do not know."""
+    """Answers "unused" for every column whose use is unknown."""
 
     def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
         found = super().answers(events, asked, as_of_us)
@@ -130,13 +132,15 @@ class Careless(MemoryJudge):
 
 
 def assert_safe(tally: Tally) -> None:
-    """Hold the kinds that are not listed as open: of these, some of many worlds show violations."""
+    """Check that only kinds listed as open have violations."""
     found = {kind: violations for kind, violations in tally.violations.items() if kind not in open_pairs()}
     assert [str(violations[0]) for violations in found.values()] == [], f"\n{tally}"
 
 
 def withdrawal(events: Sequence[Json]) -> Mutation:
-    """Return the events with what a comparison tells of commits that replaced no rows, of each write."""
+    """Return the events with a comparison that reports, for each write, commits that replaced no rows or
+    only a part.
+    """
     written = [
         {"run": event["run"]["runId"], "namespace": each["namespace"], "name": each["name"], "proves": proves}
         for event in events
@@ -149,7 +153,7 @@ def withdrawal(events: Sequence[Json]) -> Mutation:
 
 
 def test_what_commits_withdraw_makes_no_answer_safer() -> None:
-    """Of overwrites of all writes: a world rarely rewrites a table that it exposed before."""
+    """All writes become overwrites, because a world rarely rewrites a table that it exposed before."""
     judge, effective = MemoryJudge(), 0
     for number in range(60):
         world = stream(number)

@@ -1,4 +1,4 @@
-"""Small inputs modelled on public bug reports: the reference and the index answer each one correctly."""
+"""Small inputs modelled on public bug reports. The reference and the index answer each one correctly."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 def parameters() -> list[object]:
-    """Return the cases; those that are not right yet must fail."""
+    """Return the cases. Those listed as open must fail."""
     still_open = open_cases()
     marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason="open in tests/proof/open.toml")]
     return [

@@ -1,4 +1,4 @@
-"""The rules against the brute-force reference (tests/reference), on worlds where everything goes wrong at once."""
+"""Compare the rules with the brute-force reference (tests/reference) on worlds with all faults combined."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -97,9 +97,9 @@ def differences(
     known_at_us: int | None = None,
     window_us: int | None = None,
 ) -> list[str]:
-    """Hold all answers of a world against the reference's; return the questions that they answer differently.
+    """Return the questions that a world and the reference answer differently.
 
-    window_us: earlier executions count, too.
+    window_us: earlier executions within the window count as well.
     """
     here = LineageWorld(events, as_of_us=as_of_us, known_at_us=known_at_us, window_us=window_us)
     there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, window_us=window_us, canonical=canonical)
@@ -166,7 +166,7 @@ def test_nothing_that_a_clear_way_reaches_is_called_masked(events: list[Delivere
 
 
 def newest_executions(lineage: Reference) -> list[Writing]:
-    """Return what the newest execution of each job and output, in any generation, wrote."""
+    """Return the writings of the newest execution of each job and output, in any generation."""
     job_outputs = defaultdict(list)
     for writing in lineage.observed:
         job_outputs[writing.job, writing.output[:2]].append(writing)
@@ -193,7 +193,7 @@ def test_batches_in_any_order_with_repetition_give_what_one_batch_gives(events: 
 
 
 def torn(facts: list[RunFacts], chance: Random) -> list[list[RunFacts]]:
-    """Return batches of one to four parts, all of them in some order, some twice."""
+    """Return batches of one to four facts, in random order, some of them twice."""
     left = chance.sample(facts, len(facts)) + chance.sample(facts, chance.randint(0, len(facts) // 2))
     batches = []
     while left:
@@ -204,7 +204,7 @@ def torn(facts: list[RunFacts], chance: Random) -> list[list[RunFacts]]:
 
 
 def summary(store: MemoryStore) -> object:
-    """Return runs, what counts and why, dropped datasets."""
+    """Return runs, the lineage that counts with its reasons, and dropped datasets."""
     kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
     lineage = {
         name: resolve_edge_sets(candidates, lambda lineage: lineage, kin)
@@ -223,7 +223,7 @@ def summary(store: MemoryStore) -> object:
 
 @pytest.mark.slow
 def test_votes_that_do_not_matter_make_no_difference() -> None:
-    """Silver keeps none of them at hand."""
+    """Silver does not keep these candidates available."""
     for events in [*map(random_world, range(60)), *(deliver(case.events) for case in opaque.CASES)]:
         store = LineageWorld(events).scene.store
         kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
@@ -246,7 +246,7 @@ def said_of(
 
 
 def reads_schema_of(named: tuple[str, str], origin: tuple[str, str] = A) -> Json:
-    """Return a run that reads column X of a dataset, and meets columns X and x, which are two, under some name."""
+    """Return a run that reads column X of a dataset under some name. The dataset has the distinct columns X and x."""
     return run(1, 9, made(B, {"y": [source(origin, "X")]}), reads=[with_schema(named, "X x")])
 
 

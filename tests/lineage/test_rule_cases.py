@@ -1,4 +1,6 @@
-"""The rules of lineage case by case, by hand, held against every judge: in order, and late, shuffled, repeated."""
+"""Hand-written cases of the lineage rules, checked with every judge, with events in order and shuffled with
+repetitions.
+"""
 
 from collections.abc import Mapping
 from random import Random
@@ -67,7 +69,7 @@ SAMPLE = {case.name for case in sample_cases(CASES, TOPICS)}
 SAMPLED = [pytest.param(case, id=case.name, marks=() if case.name in SAMPLE else pytest.mark.long) for case in CASES]
 """All cases. In `make test`, the reference and the index answer only the sample."""
 
-TAGGED_AT = 3500  # seconds: after every story, before the first receipt
+TAGGED_AT = 3500  # seconds: after the events of every case and before the first receipt
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -84,7 +86,7 @@ def test_the_reference_answers_a_case(case: Case) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLED)
 def test_the_index_takes_a_case_in_another_order(case: Case) -> None:
-    """Shuffled events prove more; the order of the story is a long test."""
+    """Shuffled events prove more. Only long tests use the original order."""
     assert wrong_answers(case, shuffled(case), Index) == [], case.doubt
 
 
@@ -100,11 +102,11 @@ def test_names_of_cases_are_told_apart() -> None:
 
 def assert_answered(case: Case, judge: type[Judge]) -> None:
     assert wrong_answers(case, list(case.events), judge) == [], case.doubt
-    assert wrong_answers(case, shuffled(case), judge) == [], "order and repetition matter"
+    assert wrong_answers(case, shuffled(case), judge) == [], "the order or repetition of events changes the answer"
 
 
 def wrong_answers(case: Case, events: list[Json], judge: type[Judge]) -> list[str]:
-    """Return what a judge answers otherwise than the case says."""
+    """Return the judge's answers that differ from those of the case."""
     as_of_us = None if case.as_of is None else START_US + int(case.as_of * 1_000_000)
     tags, by_tag = tagged(case)
     with judge(deliver([*events, *tags]), as_of_us) as seen:
@@ -113,9 +115,9 @@ def wrong_answers(case: Case, events: list[Json], judge: type[Judge]) -> list[st
 
 
 def tagged(case: Case) -> tuple[list[Json], list[Ask]]:
-    """Return what tags each column whose surface is asked for, and the same questions by tag.
+    """Return events that tag each column with a surface question, and the same questions by tag.
 
-    Each has a tag and a producer of its own, so that none takes the place of another one's or of the story's.
+    Each event has its own tag and producer, so it does not replace other tags.
     """
     second = TAGGED_AT if case.as_of is None else case.as_of
     asked = list(enumerate(ask for ask in case.asks if ask.kind == "surface" and not ask.tag))
@@ -137,6 +139,6 @@ def in_order(answer: Any) -> Any:
 
 
 def shuffled(case: Case) -> list[Json]:
-    """Return the events in another order, some of them twice; what came first in the story may come last."""
+    """Return the events in random order, some of them twice."""
     chance = Random(case.name)
     return chance.sample(case.events, len(case.events)) + chance.sample(case.events, len(case.events) // 2)

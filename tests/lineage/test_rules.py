@@ -1,7 +1,7 @@
-"""Rules 1-12 of lineage (docs/reference/lineage.md), a test for each thing they say that is not asked in `rule_cases/`.
+"""Tests of the lineage rules 1-12 (docs/reference/lineage.md) that `rule_cases/` does not cover.
 
-The form of names: test_rule_02_names.py. Tables are a, b, c, d; an edge is (from column, to column, how). What comes
-later in a test's list is received later.
+The form of names: test_rule_02_names.py. The tables are a, b, c, d. An edge is (from column, to column, how). Later
+events in a test's list are received later.
 """
 
 from functools import partial
@@ -70,7 +70,7 @@ def x(one: str, other: str, how: str = "direct") -> tuple[str, str, str]:
 
 
 def stats() -> Json:
-    """Return what proves that rows were written."""
+    """Return the output facets that prove that rows were written."""
     return {"outputFacets": {"outputStatistics": facet(rowCount=3, size=700)}}
 
 
@@ -84,11 +84,11 @@ def entries(target: tuple[str, str], fields: dict[str, list[Json]], *whole: Json
 
 
 def session(number: int) -> Json:
-    """Return run facets: a child of one notebook session."""
+    """Return run facets that make the run a child of a notebook session."""
     return {"parent": parent(uuid(900 + number), ("jobs", "app"))}
 
 
-# 1 Run merge
+# 1 Merging the events of a run
 
 
 MERGED = [
@@ -128,7 +128,7 @@ def test_rule_01_events_are_ordered_by_instant(complete: str, fail: str, state: 
 @pytest.mark.parametrize("kinds", [("START", "RUNNING"), ("RUNNING", "COMPLETE"), ("COMPLETE", "OTHER")])
 @pytest.mark.parametrize("turn", [1, -1])
 def test_rule_01_at_one_instant_start_running_terminal_other(kinds: tuple[str, str], turn: int) -> None:
-    """Of ten runs, as any order of their event ids could be chance."""
+    """The test uses ten runs, because the order of the event ids could agree by chance."""
     older, newer = kinds
     for number in range(10):
         two = [run(number, 5, x_from(A, C), kind=older), run(number, 5, x_from(B, C), kind=newer)]
@@ -209,7 +209,7 @@ def test_rule_01_run_ids_uuids_in_lower_case_others_with_their_job() -> None:
 
 @pytest.mark.parametrize(("ahead", "state"), [(DAY + 3600 + 2, "COMPLETE"), (DAY, "FAIL")])
 def test_rule_01_more_than_24_h_ahead_of_receipt_ranks_below_all(ahead: int, state: str) -> None:
-    """Receipt is an hour after the world began."""
+    """The receipt is an hour after the start of the test data."""
     assert world(run(1, 1), run(1, ahead, kind="FAIL")).states == [state]
 
 
@@ -254,7 +254,7 @@ def test_rule_02_an_identifier_whose_system_folds_case_is_one_name(sent: tuple[s
 def test_rule_02_two_locations_never_merge_because_they_share_a_name() -> None:
     lineage = world(*BOUND, run(3, 30, x_from(A, C)), run(4, 31, x_from(B, D), job="other"))
     assert lineage.edges == {x("a", "c"), x("b", "d")}
-    assert lineage.impact(AX) == {"c.x": (1, False), "d.x": (1, False)}  # the name moved, and its rows with it (10.11)
+    assert lineage.impact(AX) == {"c.x": (1, False), "d.x": (1, False)}  # the name moved together with its rows (10.11)
 
 
 def test_rule_02_an_identifier_of_type_location_is_the_place_itself() -> None:
@@ -315,7 +315,7 @@ def test_rule_03_children_that_share_a_name_are_told_apart_by_what_they_write() 
     assert world(run(1, 1, x_from(A, B)), run(2, 2, x_from(A, C))).edges == {x("a", "b"), x("a", "c")}
 
 
-# 4 Where edges come from
+# 4 Sources of edges
 
 
 def test_rule_04_a_lineage_facet_counts_alone() -> None:
@@ -412,7 +412,7 @@ def test_rule_05_the_sources_of_a_merge_come_from_fields_and_dataset(inputs: lis
     assert lineage.tables == {(one, "b", "columns") for one in "abc"}
 
 
-# 6 Current, historic, as-of
+# 6 Current, historical and as-of
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ def test_rule_06_the_view_of_all_has_every_execution_that_ever_was_but_no_failed
     assert lineage.tables == {("a", "c", "columns"), ("b", "c", "columns"), ("d", "c", "opaque")}
 
 
-# 7 Impact, upstream
+# 7 Impact and upstream
 
 
 def test_rule_07_masked_means_every_path_masks_also_those_that_are_too_long_to_show() -> None:
@@ -569,7 +569,7 @@ def test_rule_07_ties_go_to_the_smallest_name_and_limit_and_depth_cut() -> None:
     assert lineage.cut(AX, depth=2, limit=7)[1] is False
 
 
-# 8 Tags; surfaces and verdicts (rules 8, 9) are in rule_cases/
+# 8 Tags. The surface and verdicts (rules 8 and 9) are in rule_cases/
 
 
 def tag(key: str, value: str, field: str | None = None) -> Json:
@@ -732,7 +732,8 @@ def test_rule_12_two_only_if_the_lists_of_columns_have_both() -> None:
     both = run(2, 2, with_schema(B, "ID id"), job="2")
     apart = {("a.x", "b.ID", "direct"), ("a.x", "b.id", "direct")}
     assert world(*events, both).edges == apart
-    assert world(*events, both, run(3, 3, with_schema(B, "id"), job="3")).edges == apart  # a shorter list removes none
+    # a shorter list removes no columns
+    assert world(*events, both, run(3, 3, with_schema(B, "id"), job="3")).edges == apart
 
 
 def test_rule_12_a_dot_is_a_top_level_name_first_then_a_path() -> None:
@@ -751,7 +752,7 @@ def test_rule_12_use_of_a_parent_makes_its_children_unknown() -> None:
     assert world(*events).unused(A) == {"s": "used", "s.t": "unknown", "o": "unused"}
 
 
-# Bad input
+# Invalid input
 
 
 HOSTILE = [
@@ -786,7 +787,7 @@ def test_cycles_of_any_length_end(size: int) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_columns_make_no_hundred_million_edges() -> None:
-    """Dataset-wide entries are a meeting point, never columns times columns."""
+    """Entries for the whole dataset must not be multiplied by the columns."""
     names = [f"c{n}" for n in range(10_000)]
     wide = dataset(
         B,

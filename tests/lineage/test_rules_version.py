@@ -1,4 +1,4 @@
-"""The version of the rules: one for the same code wherever it lies, another one once what decides rows is another."""
+"""The rules version is the same for the same code in any location, and changes with the code that determines rows."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _MORE = "  - {id: more, why: two stores are one, namespace: 'zz://{x}', to_names
 
 
 def version_in(place: Path, interpreter: str = sys.executable) -> str:
-    """Ask a process that has its Headwater from a folder or an archive."""
+    """Ask a process that imports Headwater from a folder or an archive."""
     asked = subprocess.run(
         [interpreter, "-c", f"{_SAY}; import headwater; print(headwater.__file__)"],
         env={**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}, cwd=place.parent,
@@ -34,7 +34,7 @@ def version_in(place: Path, interpreter: str = sys.executable) -> str:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Give a folder that holds a copy of our sources."""
+    """Provide a folder with a copy of our sources."""
     shutil.copytree(ROOT / "headwater", tmp_path / "copy" / "headwater", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path / "copy"
 

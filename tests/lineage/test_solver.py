@@ -1,4 +1,4 @@
-"""The reference solver itself, case by case against docs/reference/lineage.md: it must be right on its own."""
+"""Test the reference solver itself, case by case against docs/reference/lineage.md."""
 
 import copy
 from collections import defaultdict
@@ -82,7 +82,7 @@ def tables(lineage: Reference) -> Any:
 
 
 def short(node: Any) -> str:
-    """Return `c@2.x` for column x of the generation of c that run 2 began."""
+    """Return `c@2.x` for column x of the generation of c that run 2 started."""
     return f"{node[1]}{'@' + str(int(node[2][-12:], 16)) if node[2] else ''}.{node[3]}"
 
 
@@ -452,7 +452,9 @@ def test_rule(events: list[Json], question: Question, expected: Any) -> None:
     delivered = deliver(events)
 
     assert question(Reference(delivered)) == expected
-    assert question(Reference(delivered[::-1] + delivered)) == expected, "order and repetition matter"
+    assert question(Reference(delivered[::-1] + delivered)) == expected, (
+        "the order or repetition of events changes the answer"
+    )
 
 
 LIMITS: list[tuple[dict[str, Any], Any]] = [
@@ -623,7 +625,7 @@ def writings_by_output(lineage: Reference) -> list[list[Any]]:
 
 
 def decided_by_commits(lineage: Reference) -> set[bool]:
-    """Return what events say of the writes of which commits say the opposite: whether they are whole rewrites."""
+    """Return whether writes are whole rewrites according to events, for writes whose commits show the opposite."""
     by_events = copy.copy(lineage.write_kinds)
     by_events.committed = []
     told = [(account, output) for account in lineage.working for output in account.content.outputs]
@@ -632,7 +634,7 @@ def decided_by_commits(lineage: Reference) -> set[bool]:
 
 
 def writers_of_recreated(lineage: Reference) -> set[bool]:
-    """Return whether the jobs that write two generations of a dataset are one job, in all their combinations."""
+    """Return whether pairs of writers of different generations of a dataset have the same job."""
     made = [writing for writing in lineage.observed if writing.output[:2] in lineage.generations.ends]
     return {
         one.job == other.job
@@ -646,7 +648,7 @@ def many() -> list[Reference]:
     return [Reference(random_world(seed)) for seed in range(500)]
 
 
-@pytest.mark.long  # of a few the next test holds it
+@pytest.mark.long  # the next test checks a few of the features
 @pytest.mark.parametrize("feature", FEATURES)
 def test_worlds_have(feature: str, many: list[Reference]) -> None:
     assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= len(many) // 100

@@ -1,4 +1,4 @@
-"""Rule 13: columns that follow from SQL; what each kind of statement says, and what is refused in time."""
+"""Rule 13: columns that follow from SQL, the lineage of each kind of statement, and the refusal of expensive SQL."""
 
 import sys
 from collections import Counter
@@ -204,7 +204,7 @@ ACCOUNTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
      "SELECT id FROM orders ORDER BY (SELECT max(amount) FROM customers)",
      {"a": "id", "*": "amount?"}),
 )  # fmt: skip
-"""Forms in which a reference was missed silently: what the statement makes of columns."""
+"""Statements whose references were missed silently before, and the lineage of their columns."""
 
 STRAY: tuple[tuple[str, str, str], ...] = (
     ("duckdb", "SELECT date_trunc(name, day) FROM customers, orders", "name"),
@@ -216,7 +216,7 @@ STRAY: tuple[tuple[str, str, str], ...] = (
     ("spark", "SELECT id FROM customers TABLESAMPLE (BUCKET 1 OUT OF 4 ON email)", "email"),
     ("spark", "SELECT trunc(day, name) FROM customers, orders", "name"),
 )
-"""Statements in which the parser takes a column for something else: dialect, query, column."""
+"""Statements in which the parser misinterprets a column: dialect, query, column."""
 
 FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("duckdb", "CREATE MACRO f(p) AS (SELECT max(email) FROM customers); INSERT INTO out (a) SELECT f(id) FROM orders"),
@@ -238,7 +238,7 @@ NOT_FOLLOWED: tuple[tuple[str, str], ...] = (
     ("duckdb", "SET VARIABLE v = (SELECT max(x) FROM elsewhere); INSERT INTO out (a) SELECT id FROM orders"),
     ("duckdb", "SET VARIABLE v = (SELECT max(x) FROM query('FROM customers')); INSERT INTO out (a) SELECT 1"),
 )
-"""Statements with a reference that leads to no column: all of `customers` may be meant."""
+"""Statements with a reference without a column, so that any column of `customers` may be used."""
 
 REFUSED: tuple[tuple[str, str], ...] = (
     ("INSERT INTO out (a) SELECT x FROM elsewhere", "x of a view whose definition is unknown"),
@@ -255,7 +255,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("INSERT INTO out (a) SELECT x FROM my_function('a')", "table function"),
     ("INSERT INTO out (a) SELECT row_to_json(u) FROM unlisted u", "may be a column or a whole row"),
     ("DELETE FROM out USING (SELECT q.x FROM (SELECT id FROM customers) q) w WHERE w.x = a", "the table of column q.x"),
-    ("CREATE DEFAULT TEMP TABLE out AS SELECT 1", "cannot parse the SQL"),  # a TypeError of the parser
+    ("CREATE DEFAULT TEMP TABLE out AS SELECT 1", "cannot parse the SQL"),  # the parser raises a TypeError
 )
 
 
@@ -290,7 +290,7 @@ def test_an_alias_may_be_of_a_table_around_where_the_table_here_lacks_the_column
     sql = f"INSERT INTO out (a) SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM orders c WHERE {below})"
     said = read_script(sql, "spark", TABLES)[OUT]
     assert not isinstance(said, str), said
-    assert {(0, "email"), (1, "email")} <= said.row_origins.keys(), "the list of orders may be old"
+    assert {(0, "email"), (1, "email")} <= said.row_origins.keys(), "the list of orders may be outdated"
 
 
 @pytest.mark.parametrize(("dialect", "sql"), NOT_FOLLOWED)
@@ -453,7 +453,7 @@ def test_a_short_script_may_take_few_steps() -> None:
 
 
 def calls(script: Script) -> int:
-    """Count the functions that reading a script calls: unlike CPU time, this is the same on every machine."""
+    """Count the function calls while reading a script. Unlike CPU time, the count is the same on every machine."""
     counted = Counter[str]()
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
@@ -514,7 +514,7 @@ def meant(name: str, tables: list[RunTable], places: list[int]) -> int | str | N
 
 
 def answer(read: Callable[..., Any], *asked: Any) -> Any:
-    """Return what a call returns; of a refusal, and of an answer about one output alone, the text."""
+    """Return the result of a call, or the text of a refusal. An answer about one output is unpacked."""
     try:
         found = read(*asked)
     except UnsupportedSql as refused:
@@ -613,7 +613,7 @@ def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() ->
 
 
 def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
-    """Return where a column of A ends up."""
+    """Return the columns that a column of A reaches."""
     return {edge[4:6] + edge[7:8] for edge in LineageWorld(deliver(events)).column_edges if edge[3] == column}
 
 
@@ -646,7 +646,7 @@ def refusal(sql: str) -> str:
 
 
 def text(made: Origins) -> str:
-    """Write columns with what happened to them: `?` indirect, `#` masked, `+` aggregated, `~` changed."""
+    """Write columns with marks for their transformations: `?` indirect, `#` masked, `+` aggregated, `~` changed."""
     found = set()
     for (_, column), steps in made.items():
         for step in steps:

@@ -1,4 +1,4 @@
-"""Rule 13 against what is known to be true: edges that people wrote down, recorded lineage, the queries of TPC."""
+"""Rule 13 against independent sources: edges written by hand, recorded lineage, and the queries of TPC."""
 
 from collections import Counter
 

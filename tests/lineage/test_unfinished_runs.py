@@ -30,7 +30,7 @@ from tests.support.data.lineage_world import RULES, LineageWorld, world
 TWO = with_schema(A, "x y")
 COPIES = made(B, {"x": [source(A, "x", CLEAR)]})
 DONE = run(1, 1, COPIES, reads=[TWO])
-"""A run that uses x of A and not y."""
+"""A run that uses x of A but not y."""
 TAG = facet(tags=[{"key": "pii", "value": "1", "field": "x"}])
 PII = dataset_event(at(3), dataset(A, schema=schema(["x", "y"]), tags=TAG))
 

@@ -1,4 +1,4 @@
-"""The user's files: what each declares, one clear line where one is broken, the last good one stays in force."""
+"""The user's rules files: the effect of each, one-line errors, and the last valid version stays in force."""
 
 import json
 import os
@@ -59,7 +59,7 @@ READERS: dict[str, Any] = {
     "owners.yaml": read_owners,
 }
 SHOWN_BY = ("system.yaml", "links.yaml", "owners.yaml")
-"""Files of what is shown: they change no row."""
+"""Files that affect only the display and change no row."""
 
 TAGGED = "version: 1\ntags: [{namespace: 's3a://B', dataset: /t/, column: Email, tag: pii}]"
 

@@ -1,4 +1,4 @@
-"""Rule 6.7: the table of `docs/reference/lineage.md` that says which writes replace all rows, line by line."""
+"""Rule 6.7: check the table in `docs/reference/lineage.md` of writes that replace all rows, line by line."""
 
 import json
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""What Marquez's Java client and page take in each answer: a null or a text of another form breaks a list or a page.
+"""The value forms that Marquez's Java client and page accept. A null or a different form breaks a list or a page.
 
-Written from the constructors of the client's models (`@NonNull`, `Instant`, `ZonedDateTime`, `UUID`, `URL`, `URI`,
-enums; its `ImmutableMap`s and `ImmutableSet`s take no null) and from the types of the page,
-`docs/reference/marquez.md` gives an overview of it.
+The forms come from the constructors of the client's models (`@NonNull`, `Instant`, `ZonedDateTime`, `UUID`, `URL`,
+`URI`, enums; its `ImmutableMap`s and `ImmutableSet`s accept no null) and from the types of the page.
+`docs/reference/marquez.md` contains an overview.
 """
 
 # ruff: noqa: N815 - members are called as Marquez calls them

@@ -1,4 +1,4 @@
-"""One running Headwater with the shop's events and a small lake that producers describe well, to be read only."""
+"""A shared, read-only Headwater with the shop's events and a small lake whose producers describe it well."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tests.support.data.shop import Asker, up
 
 
 class Marquez:
-    """A client of the API as Marquez's page and its clients ask it."""
+    """A client that sends requests as Marquez's page and clients do."""
 
     def __init__(self, url: str, asker: Asker) -> None:
         self.url = url
@@ -31,13 +31,13 @@ class Marquez:
         self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=60)
 
     def get(self, path: str, *names: str, status: int = 200, **query: Any) -> Any:
-        """Return an answer; each `{}` of the path is a name, percent-encoded as clients do."""
+        """Return an answer. Each `{}` of the path is replaced with a percent-encoded name."""
         answer = self.client.get(path.format(*map(encoded, names)), params=query)
         assert answer.status_code == status, (answer.status_code, answer.text)
         return answer.json()
 
     def send(self, method: str, path: str, *names: str, status: int, **more: Any) -> Any:
-        """Change something; return the answer. What questions do not see yet, on a busy machine, is waited for."""
+        """Change something and return the answer. Waits if answers do not include the change yet."""
         answer = self.client.request(method, path.format(*map(encoded, names)), **more)
         assert answer.status_code == status, (answer.status_code, answer.text)
         if "headwater-index" in answer.headers:
@@ -45,14 +45,14 @@ class Marquez:
         return answer.json()
 
     def settle(self) -> None:
-        """Wait until everything that was posted can be read."""
+        """Wait until all posted events are readable."""
         self._settled += 1
         self.asker.post(run_event("COMPLETE", at(1), uuid(900_000 + self._settled), ("settled", "settled")))
 
 
 @contextmanager
 def answering(world: World) -> Iterator[TestClient]:
-    """Let the API answer in this process, of what the world's log has."""
+    """Answer requests in this process from the events in the world's log."""
     parser = world.parser()
     while parser.commit_next():
         pass
@@ -70,7 +70,7 @@ def encoded(name: str) -> str:
 
 @contextmanager
 def started(folder: Path) -> Iterator[Marquez]:
-    """Start a Headwater with the shop's events and the lake's."""
+    """Start Headwater with the events of the shop and the lake."""
     with up(folder / "data") as running, Asker(running.url) as asker:
         asker.post(*SHOP_EVENTS, *LAKE_EVENTS)
         asked = Marquez(running.url, asker)

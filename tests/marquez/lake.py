@@ -1,4 +1,4 @@
-"""A small lake whose producers say all that Marquez shows: versions, sources, parents, nominal times, states."""
+"""A small lake whose producers report all that Marquez displays: versions, sources, parents, nominal times, states."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ BROKER = "kafka://broker:9092"
 RAW, DIGIT, TABLE, TOPIC = (STORE, "raw/orders"), (STORE, "2024/orders"), (STORE, "gold/orders"), (BROKER, "orders")
 COLONS = ("db:5432", "shop:public.orders")
 BARE = ("db:5432", "shop:bare")
-"""Read, and nothing else is known of it."""
+"""A dataset that is only read, without any facets."""
 JOB = ("etl:prod", "daily.load")
 PARENT = ("etl:prod", "daily")
 OLD, NEW, STREAM, RUNNING, FAILED = (uuid(number) for number in (101, 102, 103, 104, 105))
@@ -30,7 +30,7 @@ def _sourced(named: tuple[str, str], **facets: Any) -> Json:
 
 
 def _load(run: str, second: float, version: str, columns: str, **more: Any) -> list[Json]:
-    """Return START and COMPLETE of a run that reads RAW and DIGIT, and writes another version of TABLE."""
+    """Return START and COMPLETE of a run that reads RAW and DIGIT, and writes a new version of TABLE."""
     told = {"version": facet(datasetVersion=version), "dataSource": facet(name="the lake", uri=STORE)}
     told["documentation"] = facet(description="Orders.")
     fields = {"id": [source(RAW, "id", CLEAR)], "mail": [source(DIGIT, "mail", HASHED)]}

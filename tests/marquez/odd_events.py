@@ -1,4 +1,4 @@
-"""Events that no specification shows: what one of them says may not break a list for a client of Marquez."""
+"""Unusual events that the specification does not show. None may break a list for a Marquez client."""
 
 from tests.reference.world_events import Json, at, dataset, facet, run_event, schema, uuid
 

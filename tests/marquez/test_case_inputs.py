@@ -1,4 +1,6 @@
-"""Inputs of `proof/cases/` whose correct answer is about jobs or runs: both APIs of a running Headwater."""
+"""Inputs of `proof/cases/` whose correct answer is about jobs or runs, asked through both APIs of a running
+Headwater.
+"""
 
 import json
 from collections.abc import Iterator

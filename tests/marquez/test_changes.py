@@ -1,4 +1,4 @@
-"""What Marquez's page changes: events in the log, durable, replayed, for keys of the role `admin` alone."""
+"""Changes by Marquez's page are events in the log: durable, replayable, and only for keys with the role `admin`."""
 
 import shutil
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def test_tags_are_put_on_and_taken_off_and_reach_the_masking_surface(marquez: Ma
     marquez.settle()
     found = marquez.get("/namespaces/{}/datasets/{}", *RAW)
     assert (found["tags"], found["fields"][0]["tags"]) == (["PII"], ["GDPR/1"])
-    assert found["fields"][0]["type"] == "string"  # an event without a schema blanks no columns
+    assert found["fields"][0]["type"] == "string"  # an event without a schema must not clear the columns
     assert marquez.get("/namespaces/{}/jobs/{}", *JOB)["tags"] == ["nightly"]
     tags = {each["name"]: each["description"] for each in marquez.get("/tags")["tags"]}
     assert tags.keys() >= {"PII", "SENSITIVE", "GDPR/1", "nightly"}

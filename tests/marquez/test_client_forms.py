@@ -1,4 +1,4 @@
-"""Every request of Marquez's page and clients, over recorded events and random worlds: no null or form breaks one."""
+"""Send every request of Marquez's page and clients, with recorded events and random worlds, and check the forms."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tests.support.data.parsing import World
 from tests.support.data.shop import EVENTS as SHOP_EVENTS
 from tests.support.paths import EVENTS
 
-pytestmark = pytest.mark.slow  # an index
+pytestmark = pytest.mark.slow  # builds an index
 
 T = TypeVar("T")
 RECORDED = EVENTS
@@ -27,7 +27,7 @@ WORLDS = range(20)
 
 
 class Page:
-    """Asks as the page and the clients do; each answer is taken by its form."""
+    """Sends requests as the page and the clients do, and converts each answer to its form."""
 
     def __init__(self, client: TestClient) -> None:
         self._client = client
@@ -48,7 +48,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """Give what answers from the recorded events, 20 random worlds and two small lakes together."""
+    """Provide a client for the recorded events, 20 random worlds and two small lakes together."""
     world = World(tmp_path_factory.mktemp("forms"))
     events = [each.event for seed in WORLDS for each in random_world(seed)]
     events += [*LAKE_EVENTS, *SHOP_EVENTS, *ODD_EVENTS]
@@ -97,7 +97,7 @@ def test_jobs_their_versions_runs_and_facets(page: Page) -> None:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether a run can be asked for by its id alone: another id may be of runs of several jobs."""
+    """Return whether an id is a UUID, so that it identifies a run. Other ids may belong to runs of several jobs."""
     return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) is not None
 
 

@@ -28,7 +28,7 @@ from tests.marquez.lake import (
 from tests.reference.world_events import at
 from tests.support.data.shop import ALIAS, LAKE, ODD, SILVER
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 RUN_FIELDS = {
@@ -90,7 +90,7 @@ def test_a_dataset_tells_all_that_its_page_shows(marquez_to_read: Marquez) -> No
         "transformations": [{"type": "DIRECT", "subtype": "", "description": "", "masking": True}],
     } | {
         key: mail["inputFields"][0][key] for key in ("transformationDescription", "transformations")
-    }  # what is empty may be null
+    }  # empty values may be null
     assert mail["inputFields"][0]["transformations"][0]["masking"] is True
 
 
@@ -144,7 +144,7 @@ def test_a_job_tells_all_that_its_page_shows(marquez_to_read: Marquez) -> None:
 
 
 def test_a_job_without_runs_has_null_for_its_newest_ones(marquez_to_read: Marquez) -> None:
-    """Marquez's page takes the first of any list that it gets."""
+    """Marquez's page uses the first item of any list that is not null."""
     found = marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], "declared")
     assert (found["latestRun"], found["latestRuns"]) == (None, None)
     listed = {each["name"]: each["latestRuns"] for each in marquez_to_read.get("/namespaces/{}/jobs", JOB[0])["jobs"]}
@@ -153,7 +153,7 @@ def test_a_job_without_runs_has_null_for_its_newest_ones(marquez_to_read: Marque
 
 
 def test_every_version_that_is_named_is_there(marquez_to_read: Marquez) -> None:
-    """Marquez's Java client takes no null: also what nobody writes, or a run has not ended to write, has a version."""
+    """Marquez's Java client does not accept null, so a dataset has a version even if no run has completed a write."""
     for run in (OLD, NEW, RUNNING, FAILED, STREAM):
         found = marquez_to_read.get(f"/jobs/runs/{run}")
         versions = [*found["inputVersions"], *found["outputVersions"]]
@@ -237,7 +237,7 @@ def test_events_are_as_sent_by_time_and_paged(marquez_to_read: Marquez) -> None:
 
 
 def test_only_events_of_runs_are_listed_and_counted(marquez_to_read: Marquez) -> None:
-    """Marquez's page takes `run` of each; one declares a dataset, and the lake has an event of a job."""
+    """Marquez's page reads `run` of each event. The data also contains a dataset event and a job event."""
     for query in (dict[str, Any](), {"after": at(3100), "before": at(3301)}):
         found = marquez_to_read.get("/events/lineage", limit=1_000, **query)
         assert all(each["run"]["runId"] for each in found["events"])
@@ -303,7 +303,7 @@ def test_lineage_of_the_past_and_of_everything(marquez_to_read: Marquez) -> None
     every = marquez_to_read.get("/column-lineage", nodeId=node, view="all")["graph"]
     assert [each["data"]["field"] for each in before] == ["id", "id"]
     assert len(now) == len(every) == 4
-    marquez_to_read.get("/lineage", nodeId=node, asOf=at(900), status=404)  # it was not there yet
+    marquez_to_read.get("/lineage", nodeId=node, asOf=at(900), status=404)  # the dataset did not exist yet
 
 
 def test_column_lineage_has_reversed_in_edges_and_transformations(marquez_to_read: Marquez) -> None:

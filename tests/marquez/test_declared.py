@@ -1,4 +1,4 @@
-"""What Marquez's older clients declare one by one: its Python client writes and reads its own writes at once."""
+"""Declarations of Marquez's older clients: its Python client immediately reads what it wrote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,14 +28,14 @@ def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
     strict = {"HEADWATER_MARQUEZ_STRICT": "true", "HEADWATER_TICK_S": "0.05"}
     running = Running(tmp_path_factory.mktemp("declared") / "data", environment=strict)
     with running, Asker(running.url) as asker:
-        asker.wait_for("coverage")  # the index of a lake that is new is there
+        asker.wait_for("coverage")  # the index of the new lake exists
         found = Marquez(running.url, asker)
         yield found
         found.client.close()
 
 
 class Waiting:
-    """Marquez's client; where a busy machine did not let questions see a change in time, it is waited for."""
+    """Marquez's client, which waits if answers do not include a change yet."""
 
     def __init__(self, marquez: Marquez) -> None:
         self._client = MarquezClient(url=marquez.url, timeout_ms=60_000)
@@ -58,7 +58,7 @@ def client(marquez: Marquez) -> Waiting:
 
 @pytest.fixture(scope="module")
 def declared(client: Waiting) -> dict[str, Any]:
-    """Declare a namespace, a source, datasets and a job; return the answers."""
+    """Declare a namespace, a source, datasets and a job. Returns the answers."""
     field = {"name": "a", "type": "INT", "tags": ["PII"], "description": "A."}
     ways = (IN, DatasetType.DB_TABLE, IN, SOURCE), (STREAM, DatasetType.STREAM, STREAM, SOURCE)
     return {
@@ -138,7 +138,7 @@ def test_marquez_strict_answers_an_event_once_it_can_be_read(client: Waiting, ma
     answer = marquez.client.post("/lineage", json=event)
     assert (answer.status_code, answer.content) == (201, b"")
     if "headwater-index" in answer.headers:
-        marquez.settle()  # a busy machine
+        marquez.settle()  # happens on a busy machine
     assert client.get_job_run(run)["state"] == "COMPLETED"
     assert [each["name"] for each in client.list_datasets("strict")["datasets"]] == ["t"]
     refused = marquez.client.post("/lineage", json=event | {"inputs": [{"namespace": "strict"}]})
@@ -159,7 +159,7 @@ def test_a_dataset_that_was_deleted_is_listed_once_an_event_names_it(client: Wai
 
 
 def test_the_version_of_a_declared_job_has_the_newest_run_of_it(client: Waiting, marquez: Marquez) -> None:
-    """The second run reports only what it writes; it reads what its job does."""
+    """The second run reports only its output. Its inputs come from its job."""
     inputs, outputs = [DatasetId(SPACE, "v_in")], [DatasetId(SPACE, "v_out")]
     client.create_job(SPACE, "versioned", JobType.BATCH, inputs=inputs, outputs=outputs)
     runs = [str(uuid4()) for _ in range(2)]
@@ -239,5 +239,7 @@ def test_a_key_declares_in_its_own_namespaces(tmp_path: Path) -> None:
             rest()
         assert client.put("/namespaces/mine/jobs/j", json=job, headers=own).status_code == 200
         assert client.put("/namespaces/other/jobs/j", json=job, headers=own).status_code == 403
-        assert client.put("/namespaces/mine/jobs/j", json=job, headers=writer).status_code == 403  # it may not read
-        assert client.put("/namespaces/mine", json={"ownerName": "x"}, headers=own).status_code == 403  # not admin
+        # this key may not read
+        assert client.put("/namespaces/mine/jobs/j", json=job, headers=writer).status_code == 403
+        # this key is not admin
+        assert client.put("/namespaces/mine", json={"ownerName": "x"}, headers=own).status_code == 403

@@ -1,4 +1,4 @@
-"""Names in addresses that a proxy has decoded: as a pattern would find them, in time linear in the address."""
+"""Names in paths that a proxy has decoded are matched like with a pattern, but in time linear in the path's length."""
 
 import itertools
 import re
@@ -23,6 +23,6 @@ def test_a_path_is_read_as_a_pattern_reads_it(route: str) -> None:
 
 @pytest.mark.timeout(60)
 def test_an_address_as_long_as_a_server_takes_is_read_at_once() -> None:
-    """With a pattern 7 KB took 1.2 s and 60 KB ten minutes, in the thread that takes events, too."""
+    """With a pattern, 7 KB took 1.2 s and 60 KB ten minutes, in the thread that also receives events."""
     path = "n/" + "/d/" * 10_000 + "/f/" * 10_000
     assert match_path(path, split_route("n/{a}/d/{b}/f/{c}/t/{d}")) is None

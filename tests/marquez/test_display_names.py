@@ -1,4 +1,4 @@
-"""Names of OneLake in Marquez's API: shown as people call them, found by either spelling."""
+"""Names of OneLake in Marquez's API are displayed in readable form and found in either spelling."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.reference.small_events import CLEAR, made
 from tests.reference.world_events import at, dataset, run_event, source, uuid
 from tests.support.data.parsing import World
 
-pytestmark = pytest.mark.slow  # an index
+pytestmark = pytest.mark.slow  # builds an index
 
 WORKSPACE, ITEM, OTHER = (f"3f2a9c1e-0000-4000-8000-0000000000{end}" for end in ("a1", "b1", "c1"))
 METADATA = f"kind,id,name,parent,target\nworkspace,{WORKSPACE},Big Sales,,\nitem,{ITEM},lh.Lakehouse,{WORKSPACE},\n"
@@ -54,7 +54,7 @@ def test_datasets_are_shown_as_they_are_called_and_found_by_either_name(client: 
     assert shown["id"] == {"namespace": SHOWN, "name": "lh.Lakehouse/Tables/gold"}
     assert shown["columnLineage"][0]["inputFields"][0]["dataset"] == "lh.Lakehouse/Tables/raw"
     of_source = json.dumps(shown["facets"]["columnLineage"])
-    assert (ITEM in of_source, "lh.Lakehouse" in of_source) == (True, False)  # as it was sent
+    assert (ITEM in of_source, "lh.Lakehouse" in of_source) == (True, False)  # the facet is unchanged
     assert SHOWN in {each["name"] for each in get(client, "namespaces")["namespaces"]}
 
 

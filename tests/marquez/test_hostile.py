@@ -1,4 +1,4 @@
-"""Questions that are none: Marquez's own status and body where it has one, never a 5xx."""
+"""Invalid questions get Marquez's own status and body if it has one, and never a 5xx."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
 from tests.support.data.parsing import World
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 NODE = f"dataset:{TABLE[0]}:{TABLE[1]}"
 HTTP_404 = {"code": 404, "message": "HTTP 404 Not Found"}
@@ -122,7 +122,7 @@ def test_a_method_that_is_not_taken_is_refused(marquez_to_read: Marquez) -> None
 
 
 class _FullDisk:
-    """Views of an index on a disk that has no room."""
+    """Views of an index on a full disk."""
 
     def open_view_and_index(self, _: AsOf) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

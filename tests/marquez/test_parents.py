@@ -1,4 +1,4 @@
-"""Jobs by their parents: one that only its children name is listed, and `PARENT.JOB` is a name of a child."""
+"""Parent jobs: a job that only its children name is listed, and `PARENT.JOB` is a name of a child."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.marquez.conftest import Marquez
 from tests.marquez.lake import JOB, PARENT
 from tests.reference.world_events import at, uuid
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 
 def test_a_parent_that_only_its_children_name_is_listed(marquez_to_read: Marquez) -> None:
@@ -43,7 +43,7 @@ def test_a_child_goes_by_its_parents_name_and_its_own(marquez_to_read: Marquez) 
     ids = [
         {node["id"] for node in marquez_to_read.get("/lineage", nodeId=node_id, depth=1)["graph"]} for node_id in asked
     ]
-    assert asked[0] in ids[0]  # Marquez's page looks for the id that it asked for
+    assert asked[0] in ids[0]  # Marquez's page looks for the requested id
     assert asked[1] in ids[1]
     assert ids[0] - {asked[0]} == ids[1] - {asked[1]}
     for name in (f"other.{PARENT[1]}.now", "other.now", ".now", "now.", "." * 50_000):

@@ -1,4 +1,4 @@
-"""Marquez's own Python client reads all it offers, unchanged."""
+"""Marquez's own Python client, unchanged, can read everything that it supports."""
 
 import pytest
 from marquez_client import MarquezClient
@@ -7,7 +7,7 @@ from marquez_client.errors import APIError
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import JOB, NEW, STORE, TABLE
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_it_is_told_what_is_not_there(client: MarquezClient) -> None:
 
 
 def test_it_tags(client: MarquezClient) -> None:
-    """The last test of all that share the Headwater: others list tags."""
+    """This test must be the last one on the shared Headwater, because other tests list tags."""
     assert client.create_tag("mine", "of the client")["name"] == "mine"
     assert "mine" in client.tag_dataset(*TABLE, "mine")["tags"]
     assert "mine" in client.tag_dataset_field(*TABLE, "id", "mine")["fields"][0]["tags"]

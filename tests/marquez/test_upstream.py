@@ -1,4 +1,4 @@
-"""Marquez's own integration tests, unchanged, run against a Headwater (`jvm/marquez-tests/README.md`)."""
+"""Run Marquez's own integration tests, unchanged, against Headwater (`jvm/marquez-tests/README.md`)."""
 
 import os
 import queue
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.producers]
 NAME = "marquez-tests"
 SOURCES = jars.JVM / NAME
 LISTED = (SOURCES / "README.md").read_text().partition("## Results")[2]
-"""The file lists each test that does not pass, with the reason."""
+"""The README lists each test that does not pass, with the reason."""
 
 Test = tuple[str, str]
 
@@ -36,7 +36,7 @@ def test_marquezs_own_tests_pass_but_for_those_that_the_page_lists(tmp_path: Pat
 
 
 def run_them(folder: Path, environment: dict[str, str]) -> tuple[set[Test], set[Test]]:
-    """Run all tests; return those that passed and those that failed, each by class and name."""
+    """Run all tests. Returns the passed and the failed tests, each by class and name."""
     class_path = compiled(folder / "classes")
     reports = folder / "reports"
     with servers(folder, environment) as control:
@@ -59,7 +59,7 @@ def run_them(folder: Path, environment: dict[str, str]) -> tuple[set[Test], set[
 
 
 def compiled(classes: Path) -> str:
-    """Compile the tests with our classes that stand in for Marquez and its database; return the class path."""
+    """Compile the tests with our stand-ins for Marquez and its database. Returns the class path."""
     jars.fetch(NAME)
     class_path = os.pathsep.join(map(str, [classes, *sorted((jars.CACHE / NAME).glob("*.jar"))]))
     classes.mkdir()
@@ -73,7 +73,7 @@ def compiled(classes: Path) -> str:
 
 @contextmanager
 def servers(folder: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Give the address at which each GET starts a Headwater without data and returns its port; one is running ahead."""
+    """Provide a URL at which each GET starts an empty Headwater and returns its port. One instance is started ahead."""
     ready: queue.Queue[Running] = queue.Queue(1)
     begun: list[Running] = []
     current: list[Running] = []
@@ -84,7 +84,7 @@ def servers(folder: Path, environment: dict[str, str]) -> Iterator[str]:
             data = folder / f"data {len(begun)}"
             begun.append(Running(data, environment=environment, options=["--tick", "50ms"], cwd=folder))
             with Asker(begun[-1].url) as asker:
-                asker.wait_for("coverage")  # the index of a lake that is new is there
+                asker.wait_for("coverage")  # the index of the new lake exists
             ready.put(begun[-1])
 
     class Control(BaseHTTPRequestHandler):
@@ -110,7 +110,7 @@ def servers(folder: Path, environment: dict[str, str]) -> Iterator[str]:
     finally:
         is_over.set()
         with_room = threading.Thread(target=lambda: [ready.get() for _ in range(2)], daemon=True)
-        with_room.start()  # lets a Headwater go that waits for its turn
+        with_room.start()  # removes an instance that is waiting in the queue
         ahead.join()
         server.shutdown()
         server.server_close()

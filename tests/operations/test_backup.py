@@ -1,4 +1,7 @@
-"""Backups of a log and a lake at work: what was acknowledged before is in them, once; halves and damage are refused."""
+"""Backups of a log and a lake in use contain every earlier acknowledged event once.
+
+Partial or damaged ones are refused.
+"""
 
 import json
 import shutil
@@ -37,7 +40,7 @@ ENVIRONMENT = {"HEADWATER_CLAIM_BYTES": "4096", "HEADWATER_SEGMENT_BYTES": str(6
 
 @dataclass
 class Load:
-    """Posts events until told to stop; acknowledged: their run ids, in order."""
+    """Posts events until it is stopped. acknowledged: their run ids, in order."""
 
     url: str
     acknowledged: list[str] = field(default_factory=list)
@@ -231,7 +234,7 @@ def test_a_pair_that_does_not_belong_together_is_not_backed_up(tmp_path: Path) -
 
 
 def lake_table(folder: Path, table: Table, *rows: dict[str, Any]) -> LakeTable:
-    """Append rows, a commit each; what they do not name is null."""
+    """Append rows with one commit each. Missing values are null."""
     made = LakeTable(str(folder / table.name), table)
     made.create({})
     for number, row in enumerate(rows, 1):
@@ -241,7 +244,7 @@ def lake_table(folder: Path, table: Table, *rows: dict[str, Any]) -> LakeTable:
 
 @pytest.mark.slow
 def test_silver_is_copied_as_the_last_whole_pass_left_it(tmp_path: Path) -> None:
-    """What a pass under way has written since would be taken back by the next one, from files that are not copied."""
+    """The next pass reverts the work of an unfinished pass, and would need files that the backup does not contain."""
     from headwater.spark.layer_positions import LayerPosition, position_rows
 
     world, copy = filled(tmp_path / "data"), tmp_path / "copy"

@@ -1,4 +1,6 @@
-"""A lake at an address with the log that feeds it, copied to this machine and brought back to another address."""
+"""A lake in cloud storage with the log that feeds it is backed up to this machine and restored to a
+different address.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +24,7 @@ def test_a_lake_at_an_address_comes_back_with_its_log_the_storage_failing_in_bet
     for number in (1, 2):
         world.append(event(number))
         world.parser().commit_next()
-    world.append(event(3))  # waits in the log
+    world.append(event(3))  # the event is still in the log
     with storage.failing("broken", "column_lineage"), pytest.raises(LakeUnavailable) as failed:
         back_up(world.settings, copy)
     one_line(failed.value, "Run the backup again")

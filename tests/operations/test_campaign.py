@@ -1,4 +1,4 @@
-"""Episodes of the campaign against a running Headwater: the short one of `python -m bench.campaign`."""
+"""Run the short campaign of `python -m bench.campaign` against a running Headwater."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`headwater demo`: what its recording contains, and what a person sees who runs it."""
+"""`headwater demo`: the content of its recording, and what it displays."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_a_folder_with_other_data_is_refused_and_a_second_start_has_the_same_tim
 
 @pytest.mark.slow
 def test_it_answers_what_a_person_would_ask_and_ends(tmp_path: Path) -> None:
-    (tmp_path / "headwater.toml").write_text('log = "unknown"\n')  # of the user: not for the demo
+    (tmp_path / "headwater.toml").write_text('log = "unknown"\n')  # the user's settings, which the demo must ignore
     done = headwater("demo", "--port", "0", "--exit", environment={"HEADWATER_KEYS": "none"}, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for told in (

@@ -1,4 +1,4 @@
-"""What was forgotten is in no file any more, however it is packed; what others sent stays, and the books balance."""
+"""Forgotten text is in no file any more, in any encoding. Other data remains, and the audit stays balanced."""
 
 import json
 import re
@@ -33,14 +33,16 @@ from tests.support.data.made_events import run_event
 from tests.support.data.parsing import World, event, note
 from tests.support.running import headwater
 
-pytestmark = pytest.mark.slow  # lakes that are rewritten
+pytestmark = pytest.mark.slow  # rewrites lakes
 
 WHO = "anna.muster@example.org"
 WANTED = TextTarget("text", WHO)
 
 
 def said_in(folder: Path) -> list[str]:
-    """Return the files that have it, read by code of its own but for the log's packing; receipts are looked at, too."""
+    """Return the files that contain the text, including receipts. Only the log's decompression uses
+    Headwater's code.
+    """
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [str(path) for path in files if WHO in re.sub(r"\\+u0040", "@", "".join(texts(path))).lower()]
 
@@ -56,7 +58,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def sql_event(text: str, output: str = "target") -> bytes:
-    """Encode an event with a query and an owner, as JSON that escapes all it may."""
+    """Encode an event with a query and an owner, as JSON with as many escapes as possible."""
     facets = {"sql": {"_producer": "p", "_schemaURL": "s", "query": f"SELECT * FROM t WHERE mail = '{text}'"}}
     made = run_event(
         job={"namespace": "n", "name": "j", "facets": facets}, outputs=[{"namespace": "n", "name": output}]
@@ -65,7 +67,7 @@ def sql_event(text: str, output: str = "target") -> bytes:
 
 
 def planted(folder: Path) -> World:
-    """Make a lake where the text is everywhere that it can be, beside events of others."""
+    """Create a lake with the text in every possible place, together with other events."""
     world = World(folder)
     world.append(event(1), sql_event(WHO), sql_event("someone else"), sql_event(WHO.upper()))
     world.claim(sql_event(WHO + "x" * 5000))
@@ -146,7 +148,9 @@ def test_a_dataset_goes_by_any_of_its_names_and_its_neighbour_stays(tmp_path: Pa
     assert world.sequences("events") == [3, 4]
     rest = ForgetRequest(world.settings, NameTarget("postgres://db:5432", None, default_rules().canonical)).forget()
     assert rest["found"]["events"] == 1
-    assert sorted(map(str, receipts(world))) == sorted(map(str, (done, rest))), "of one second, in no order"
+    assert sorted(map(str, receipts(world))) == sorted(map(str, (done, rest))), (
+        "the receipts have the same time, so their order is undefined"
+    )
     assert world.sequences("events") == [3]
 
 
@@ -156,7 +160,7 @@ def test_what_killed_processes_left_half_written_goes_though_nothing_else_says_i
     world.claim(event(2, ("x" * 5000,)))
     parse(world)
     torn = tmp_path / "claims" / ("0" * 32)
-    torn.write_bytes(sql_event(WHO)[:-20])  # of a request that was never answered
+    torn.write_bytes(sql_event(WHO)[:-20])  # from a request that was never answered
     rows = next((tmp_path / "lake" / "bronze" / "events").glob("*/*.parquet"))
     for left in (
         rows.with_name(f"{rows.name}#1"),
@@ -177,7 +181,7 @@ def test_files_of_rows_that_left_by_age_go_too(tmp_path: Path) -> None:
     world.append(event(2))
     parse(world)
     delete_old_events(world.bronze, 30)
-    remove_segment(old)  # as the log's retention did long ago
+    remove_segment(old)  # as the log's retention would have done
     assert said_in(tmp_path)
     done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], set(done["found"].values()), said_in(tmp_path)) == ("done", {0}, [])

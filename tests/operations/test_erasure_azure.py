@@ -1,4 +1,4 @@
-"""What was forgotten of a lake at an address is in no blob of it any more."""
+"""Forgotten text of a lake in cloud storage is in no blob any more."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ WANTED = TextTarget("text", WHO)
 
 
 def said_in(container: ContainerClient) -> list[str]:
-    """Return the blobs that have it, read by code of its own."""
+    """Return the blobs that contain the text, read without Headwater's code."""
     return [name for name in container.list_blob_names() if WHO in _text(name, container)]
 
 
@@ -43,7 +43,7 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
         world.parser().commit_next()
     container.upload_blob("a/lake/silver/g1/_delta_log/left.json", json.dumps({"owner": WHO}))
     open_view_opener(world.settings, world.folder).close()
-    world.append(json.dumps(run_event(job={"namespace": "n", "name": WHO})).encode())  # waits in the log
+    world.append(json.dumps(run_event(job={"namespace": "n", "name": WHO})).encode())  # the event is still in the log
     assert len(said_in(container)) > 2
     forgetting = ForgetRequest(world.settings, WANTED)
     assert forgetting.dry_run()["found"] | {"events": 1, "files of silver and gold": 1} == forgetting.dry_run()["found"]

@@ -1,4 +1,6 @@
-"""A workspace of Fabric in one command, against a stand-in that judges each request by Microsoft's description."""
+"""Deploy to a Fabric workspace with one command, against a stand-in that checks each request against Microsoft's
+description.
+"""
 
 import base64
 import json
@@ -31,7 +33,8 @@ VALUES = {
     "HEADWATER_KEY_VAULT": "https://vault.example/",
     "HEADWATER_WRITE_KEY": "hw_very-secret-key",
 }
-ALL = 18  # capacity, identity, connection, lakehouse, shortcuts, environment, nine notebooks, pipeline, schedule, right
+# capacity, identity, connection, lakehouse, shortcuts, environment, nine notebooks, pipeline, schedule, permission
+ALL = 18
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def fabric() -> Iterator[FabricServer]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give what `make fabric` makes, but for what is in the wheel."""
+    """Return the output of `make fabric`, with a placeholder for the wheel."""
     made = tmp_path_factory.mktemp("made") / "fabric"
     shutil.copytree(FOLDER, made)
     wheel = made / "Headwater.Environment" / "Libraries" / "CustomLibraries" / "headwater-1-py3-none-any.whl"
@@ -141,7 +144,8 @@ def test_what_has_changed_is_put_and_nothing_else(fabric: FabricServer, folder: 
     assert {what for what, state in looked(fabric, plan).items() if state != "there"} == differ
     count = len(fabric.changed)
     assert {each.what for each in deployed(fabric, plan) if each.state == "changed"} == differ
-    assert len(fabric.changed) - count == 5 + 3 + 2 + 1  # shortcuts; put, publish, mark; put, mark; schedule
+    # shortcuts; put, publish and mark the environment; put and mark the notebook; schedule
+    assert len(fabric.changed) - count == 5 + 3 + 2 + 1
     (schedule,) = fabric.schedules
     assert schedule["configuration"]["interval"] == 15
     assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
@@ -151,7 +155,7 @@ def test_what_has_changed_is_put_and_nothing_else(fabric: FabricServer, folder: 
 def test_a_deployment_that_was_cut_off_anywhere_is_gone_on_with(
     fabric: FabricServer, folder: Path, is_done: bool
 ) -> None:
-    """Each kind of request that changes something fails once, before or after Fabric has done it."""
+    """Each kind of change request fails once, either before or after Fabric has executed it."""
     plan, kinds = wanted(fabric, folder), set[str]()
 
     def is_first(method: str, path: str) -> bool:
@@ -225,7 +229,10 @@ def test_two_at_once_make_one_workspace(fabric: FabricServer, folder: Path) -> N
 def test_a_schedule_that_somebody_else_made_meanwhile_stays_alone(
     fabric: FabricServer, folder: Path, other: str
 ) -> None:
-    """Whichever of both comes first by its id; what somebody scheduled otherwise, or switched off, is theirs."""
+    """Of two equal schedules, the one with the smaller id is kept.
+
+    Schedules that users changed or disabled are not touched.
+    """
     theirs = [{"id": "0", **schedule_body(7)}, {"id": "1", **schedule_body(60), "enabled": False}]
 
     def meanwhile(method: str, path: str, _: int) -> None:
@@ -337,7 +344,9 @@ def test_values_that_would_be_code_and_folders_without_items_are_refused(
 
 
 def test_the_judge_knows_what_fabric_does_not() -> None:
-    """Planted: a member misspelt, a value of no enumeration, one left out, of another type; a path; a query."""
+    """The wrong requests are: misspelled, missing and mistyped members, an unknown enumeration value, a
+    path, a query.
+    """
     good = connection_body("n", LAKE)
     assert not problems(good, "CreateConnectionRequest")
     left_out = {key: value for key, value in good.items() if key != "connectionDetails"}

@@ -1,4 +1,4 @@
-"""`headwater fabric shortcut` against a loopback server in Fabric's place, over a lake in Azurite."""
+"""`headwater fabric shortcut` against a loopback server in place of Fabric, with a lake in Azurite."""
 
 import json
 import socket
@@ -40,7 +40,7 @@ TABLES = {
 
 
 class Fabric(ThreadingHTTPServer):
-    """Gives tokens as an app's identity endpoint does, and takes shortcuts; `refuse` makes it answer otherwise."""
+    """Issues tokens like an app's identity endpoint and accepts shortcuts. `refuse` makes it answer differently."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(body).encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def fabric() -> Iterator[Fabric]:
 
 @pytest.fixture(scope="module")
 def lake(storage: Storage) -> dict[str, Any]:
-    """Give a lake whose silver and gold have generations in force."""
+    """Create a lake with active generations of silver and gold."""
     found = storage.lake(account_key=KEY)
     switch(found, "silver", "g1")
     switch(found, "gold", "g2")
@@ -113,7 +113,7 @@ def container(lake: dict[str, Any]) -> str:
 
 
 def expected(lake: dict[str, Any], silver: str, gold: str, tables: str = "Tables") -> list[dict[str, Any]]:
-    """Return the bodies as the REST page of Create Shortcut has them."""
+    """Return the request bodies in the form of the documentation of Create Shortcut."""
     places = [("Files", "headwater", ""), (tables, "bronze_events", "/bronze/events")]
     for layer, generation in (("silver", silver), ("gold", gold)):
         places += [(tables, f"{layer}_{name}", f"/{layer}/{generation}/{name}") for name in TABLES[layer]]

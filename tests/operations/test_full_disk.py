@@ -1,4 +1,7 @@
-"""A disk that takes nothing: whoever is killed meanwhile, all goes on by itself once there is room, each event once."""
+"""While a disk is full, processes may be killed.
+
+Once there is space, all continue by themselves and store each event once.
+"""
 
 import errno
 import os
@@ -72,7 +75,7 @@ def test_sqlite_tells_a_full_disk_in_its_own_way(tmp_path: Path) -> None:
 
 
 class Station:
-    """A Headwater on a small disk, and what it has acknowledged."""
+    """A Headwater on a small disk, and the events that it has acknowledged."""
 
     def __init__(self, gateway: Gateway, disk: SmallDisk) -> None:
         self.gateway = gateway
@@ -81,7 +84,7 @@ class Station:
         self.first_index_file: tuple[str, int] | None = None
 
     def post(self) -> int:
-        """Post an event that nobody posts again; returns the status, 0 where nobody answered."""
+        """Post a new event once. Returns the status, or 0 without an answer."""
         event = run_event()
         try:
             answer = httpx.post(f"{self.gateway.url}/api/v1/lineage", content=body(event), timeout=30)
@@ -92,7 +95,7 @@ class Station:
         return answer.status_code
 
     def index_file(self) -> tuple[str, int]:
-        """Return name and inode of the index's only file."""
+        """Return name and inode of the only index file."""
         (path,) = (self.disk.data / "index").glob("*.sqlite")
         return path.name, path.stat().st_ino
 
@@ -101,19 +104,21 @@ class Station:
         return list(bronze_of(self.disk.data).events.run_query("SELECT run_id FROM t").column("run_id").to_pylist())
 
     def process(self, role: str) -> psutil.Process | None:
-        """Return the process that plays a role, whatever its file says."""
+        """Return the process that has a role, independent of the pid file."""
         module = f"headwater.operations.local.{role}_process"
         return next((each for each in self.gateway.running.children() if module in _command(each)), None)
 
     def kill(self, role: str) -> None:
-        """Kill who plays a role, and wait until another one does."""
+        """Kill the process that has a role, and wait until a new one has it."""
         killed = self.process(role)
         assert killed
         killed.send_signal(signal.SIGKILL)
         until(lambda: (now := self.process(role)) is not None and now.pid != killed.pid)
 
     def check_well(self) -> None:
-        """Wait until all that was acknowledged can be asked about; check that it is there once, and all are well."""
+        """Wait until all acknowledged events are answered, then check that each is stored once and every part is
+        healthy.
+        """
         until(lambda: self.post() == 200)
         with self.gateway.client() as client:
             until(lambda: client.get("/api/headwater/v1/freshness").json().get("seconds") == 0)
@@ -203,7 +208,7 @@ def test_who_may_open_no_more_files_is_well_again_once_it_may(station: Station, 
         assert station.post() == 200
         until(lambda: "Headwater retries automatically" in station.gateway.said()[said:])
     station.check_well()
-    assert station.process(role) == process, "it was not even restarted"
+    assert station.process(role) == process, "the process was restarted"
 
 
 @pytest.mark.slow
@@ -215,7 +220,7 @@ def test_while_serve_may_open_no_more_files_it_refuses_and_loses_nothing(station
         with few_files(process.pid):
             assert client.get("/api/headwater/v1/audit").status_code == 503
     station.check_well()
-    assert station.process("serve") == process, "it was not even restarted"
+    assert station.process("serve") == process, "the process was restarted"
 
 
 @pytest.mark.slow
@@ -240,7 +245,7 @@ def test_who_takes_files_waits_for_the_disk_of_its_ledger(station: Station, tmp_
 
 @pytest.mark.slow
 def test_no_full_disk_was_taken_for_damage_or_for_a_fault_of_ours(station: Station) -> None:
-    assert station.index_file() == station.first_index_file, "it was not built anew"
+    assert station.index_file() == station.first_index_file, "the index was rebuilt"
     said = station.gateway.said()
     assert "damaged" not in said
     assert "Traceback" not in said
@@ -278,7 +283,7 @@ def test_up_waits_for_a_disk_that_takes_nothing_and_begins_once_it_does(tmp_path
 
 @contextmanager
 def few_files(pid: int) -> Iterator[None]:
-    """Let a process open no file more than it has open."""
+    """Prevent a process from opening more files."""
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (5, before[1]))
     try:
@@ -293,10 +298,10 @@ def _sink(client: httpx.Client) -> dict[str, Any]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    """Ask until it is so: a disk that has room again tells nobody."""
+    """Poll a condition, because no notification announces that a disk has space again."""
     deadline = time.monotonic() + WAIT_S
     while not _is(is_so):
-        assert time.monotonic() < deadline, "it never came to that"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""Generated faults at generated places: no answer is wrong, no event is lost unnamed, and refusals name the cause."""
+"""Generated faults: no answer is wrong, no event is lost without a report, and errors name the cause."""
 
 import itertools
 import random
@@ -46,12 +46,12 @@ HEADERS = {"content-type": "application/json"}
 MEMORY = 512 << 20
 DAY_S = 86_400
 PANICS = Flip("footer", 132245920, 2)
-"""Makes delta-rs panic while it reads a footer; found among 240 footers."""
+"""A flip that makes delta-rs panic while it reads a footer, found among 240 footers."""
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a data folder whose log is parsed."""
+    """Provide a data folder whose log is parsed."""
     folder = tmp_path_factory.mktemp("lake") / "data"
     lake_in(folder)
     return folder
@@ -59,13 +59,13 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def right(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Give the answers of the whole lake."""
+    """Provide the answers of the undamaged lake."""
     return dict(answers(shutil.copytree(lake, tmp_path_factory.mktemp("right") / "data")))
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a data folder whose log waits to be parsed."""
+    """Provide a data folder whose log is not parsed yet."""
     folder = tmp_path_factory.mktemp("log") / "data"
     log_in(folder)
     return folder
@@ -73,7 +73,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sent(log: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Give the bodies that the log acknowledged."""
+    """Provide the bodies that the log acknowledged."""
     stored, named = parsed(shutil.copytree(log, tmp_path_factory.mktemp("sent") / "data"))
     assert not named
     return stored
@@ -85,7 +85,7 @@ def test_a_flipped_byte_of_the_lake_changes_no_answer_and_is_named(
 ) -> None:
     folder = shutil.copytree(lake, tmp_path / "data")
     file = harm(folder, flip)
-    found = dict(answers(folder))  # whatever is not a refusal is raised
+    found = dict(answers(folder))  # raises any error that is not a refusal
     refusals = [str(told) for told in found.values() if isinstance(told, HeadwaterError)]
     wrong = [each for each, told in found.items() if not isinstance(told, HeadwaterError) and told != right[each]]
     assert not wrong, file
@@ -105,7 +105,7 @@ def test_no_event_is_lost_unnamed_or_changed_by_a_flipped_byte_of_the_log(
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """Give a data folder with an index, and what that answered after each of its commits."""
+    """Provide a data folder with an index, and the index's answers after each of its commits."""
     folder = tmp_path_factory.mktemp("index") / "data"
     return folder, index_in(folder)
 
@@ -114,7 +114,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str
 def test_a_flipped_byte_of_the_index_is_refused_or_mended_by_the_next_look(
     index: tuple[Path, list[dict[str, Any]]], tmp_path: Path, flip: Flip
 ) -> None:
-    """Where a `-wal` is harmed, the index is as it was before the harm, and catches up."""
+    """If the `-wal` file is damaged, the index returns to an earlier state and catches up."""
     whole, states = index
     folder = shutil.copytree(whole, tmp_path / "data")
     file = harm_index(folder, flip)
@@ -130,7 +130,9 @@ def test_a_flipped_byte_of_the_index_is_refused_or_mended_by_the_next_look(
 
 
 class Reluctance(NamedTuple):
-    """A target that never ends an answer, after so many that it gave. kind: of the sink; slow: how."""
+    """A target that stops completing its answers after some complete ones. kind: type of the sink. slow:
+    the slowness.
+    """
 
     kind: str
     after: int
@@ -138,12 +140,12 @@ class Reluctance(NamedTuple):
 
 
 def reluctances(count: int) -> list[Reluctance]:
-    """Return generated ones, the kinds of sinks and of slowness in turn."""
+    """Return generated reluctances that alternate between the kinds of sinks and of slowness."""
     rng = random.Random(SEED)
     found = []
     for each in range(count):
         kind = ("openlineage", "datahub")[each % 2]
-        after = rng.randrange(3) if kind == "openlineage" else 0  # DataHub takes all in one request
+        after = rng.randrange(3) if kind == "openlineage" else 0  # DataHub receives all events in one request
         slow = Slowness(rng.choice([0, rng.randrange(1, 60)]), is_silent=each // 2 % 2 > 0)
         found.append(Reluctance(kind, after, slow))
     return found
@@ -181,10 +183,10 @@ def test_a_sink_whose_target_never_ends_its_answer_names_it_and_delivers_later(
 
 
 class Stress(NamedTuple):
-    """What a running Headwater lacks for a while.
+    """A resource that a running Headwater lacks for a while.
 
-    kind: `files`, amount: how many more than are open may be opened; `memory`, amount: bytes of each event;
-    `clock`, amount: seconds by which the time of day jumps.
+    kind `files`: `amount` is the number of additional files that may be opened. kind `memory`: `amount` is the size of
+    each event in bytes. kind `clock`: `amount` is the number of seconds by which the time of day jumps.
     """
 
     kind: str
@@ -192,7 +194,7 @@ class Stress(NamedTuple):
 
 
 def stresses(count: int) -> list[Stress]:
-    """Return generated ones, the kinds in turn."""
+    """Return generated stresses that cycle through the kinds."""
     rng = random.Random(SEED)
     amounts: dict[str, Callable[[], int]] = {
         "clock": lambda: rng.choice([-1, 1]) * rng.choice([1, 3600, DAY_S, 400 * DAY_S]),
@@ -205,7 +207,7 @@ def stresses(count: int) -> list[Stress]:
 
 @contextmanager
 def limited(gateway: Gateway, limit: int, soft: Callable[[psutil.Process], int]) -> Iterator[None]:
-    """Let every process of a Headwater have so much and no more."""
+    """Limit a resource of every process of a Headwater."""
     found = [gateway.running.process.pid, *(each.pid for each in gateway.running.children())]
     before = {pid: resource.prlimit(pid, limit) for pid in found}
     for pid, (_, hard) in before.items():
@@ -249,12 +251,12 @@ def test_what_is_acknowledged_without_files_memory_or_a_steady_clock_is_stored(t
         try:
             answer = client.post("/api/v1/lineage", content=body(event), headers=HEADERS)
         except httpx.TransportError:
-            return  # it could not even take the connection
+            return  # the server could not accept the connection
         if answer.is_success:
             acknowledged.add(run)
         else:
             assert answer.status_code in (413, 429, 503), answer.text
-            assert answer.text, "a refusal names its cause"
+            assert answer.text, "the refusal must name its cause"
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in own.items():

@@ -1,4 +1,4 @@
-"""The HTTP server under ASGI applications: framing of responses, failures, disconnects, and the order of a stop."""
+"""The HTTP server for ASGI applications: framing of responses, failures, disconnects, and the order of shutdown."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ RESPONSES: dict[str, list[Message]] = {
 
 
 class Application:
-    """Responds by path; notes what it received and which requests lost their client."""
+    """An application that responds by path, and records request bodies and disconnected clients."""
 
     timeout_s = 30.0
 
@@ -82,7 +82,7 @@ class Application:
 
 
 class Served:
-    """A server in a thread of its own."""
+    """A server in its own thread."""
 
     def __init__(self) -> None:
         self.application = Application()

@@ -1,4 +1,4 @@
-"""Kill -9 of any process at any point: nothing acknowledged is lost, nothing is stored twice."""
+"""Kill -9 of any process at any point loses no acknowledged event and stores none twice."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from tests.support.running import headwater
 
 FEW = ((0, 5), {*SERVE_POINTS, PARSER_POINTS[0], PARSER_POINTS[-1]}, LOW_RATE)
 EVERY = ((*range(6), 9), {*SERVE_POINTS, *PARSER_POINTS, COMPACTED}, RATE)
-"""Sessions, their fail points (`points_of`), and events a second; `make torture` goes on to 500 kills."""
+"""Sessions, their fail points (`points_of`), and events per second. `make torture` runs 500 kills."""
 
 
 @pytest.mark.slow
@@ -35,11 +35,11 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kills(
     assert kills.total() == 4 * len(sessions)
     assert kills.at_random() == kills.total() / 2
     assert kills.places.keys() >= places
-    assert len(found.positions) > rate // 3 * kills.total(), "too little came between two kills to prove much"
+    assert len(found.positions) > rate // 3 * kills.total(), "too few events arrived between the kills to prove much"
     lake = DeltaTable(tmp_path / "lake" / "bronze" / "events")
     lake.delete(f"event_id = '{next(iter(found.runs))}'")
     with pytest.raises(AssertionError, match="acknowledged"):
-        siege.check()  # the reckoning itself notices one missing event among tens of thousands
+        siege.check()  # the check notices one missing event among tens of thousands
 
 
 @pytest.mark.slow

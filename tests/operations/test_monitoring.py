@@ -1,4 +1,4 @@
-"""What an operator watches of a running Headwater: `headwater doctor`, log lines, metrics in alerts and dashboard."""
+"""Monitoring of a running Headwater: `headwater doctor`, log lines, and metrics in alerts and the dashboard."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from tests.support.running import Running
 from tests.support.servers.sink_target import eventually
 from tools import promtool
 
-pytestmark = pytest.mark.slow  # a running Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 RULES = yaml.safe_load((ROOT / "infra" / "monitoring" / "alerts.yml").read_text())["groups"][0]["rules"]
 DASHBOARD = json.loads((ROOT / "infra" / "monitoring" / "dashboard.json").read_text())
@@ -32,7 +32,7 @@ NOW_US = 1_795_000_000_000_000
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A Headwater with a sink whose target is closed, a request to a wrong path, and a saved comparison."""
+    """Run a Headwater with a sink whose target is down, a request to a wrong path, and a saved comparison."""
     folder = tmp_path_factory.mktemp("monitored") / "data"
     folder.mkdir(mode=0o700)
     sinks = {"version": 1, "sinks": {"catalog": {"type": "openlineage", "url": "http://127.0.0.1:9"}}}
@@ -127,7 +127,7 @@ def test_alerts_and_dashboard_use_metrics_and_labels_that_exist(running: Running
         name for name in samples if name.startswith("headwater_") and not name.endswith(("_created", "_count", "_sum"))
     }
     shown = {name for name in own if any(name in each for each in expressions())}
-    assert own == shown, "metrics that neither an alert nor the dashboard uses"
+    assert own == shown, "there are metrics that neither an alert nor the dashboard uses"
 
 
 def test_the_dashboard_has_unique_panels_that_do_not_overlap() -> None:
@@ -140,7 +140,7 @@ def test_the_dashboard_has_unique_panels_that_do_not_overlap() -> None:
     assert len({each["id"] for each in DASHBOARD["panels"]}) == len(places)
 
 
-@pytest.mark.long  # builds promtool with Go: ten minutes the first time
+@pytest.mark.long  # builds promtool with Go, which takes ten minutes the first time
 def test_prometheus_accepts_rules_and_expressions(tmp_path: Path) -> None:
     monitoring = ROOT / "infra" / "monitoring"
     promtool.run("check", "rules", "--lint-fatal", str(monitoring / "alerts.yml"))

@@ -1,5 +1,7 @@
-"""Power goes at each single change of a file: amid maintenance, retention, snapshots and `forget`. Nothing is lost,
-nothing doubled, nothing that was to be forgotten stays, and nothing half-written is kept for good."""
+"""Cut the power before every file change of maintenance, retention, snapshots and `forget`.
+
+No event may be lost or stored twice, forgotten data must be gone, and incomplete files must not remain.
+"""
 
 import json
 import os
@@ -27,10 +29,10 @@ from tests.support.lake_check import rows
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 _NEVER = 400
-"""More calls than any of these makes: about 180."""
+"""More calls than any of these programs makes, which is about 180."""
 _PARTS = 20
 PLACES = few_of([(30, _NEVER), *(range(first, _NEVER, _PARTS) for first in range(1, _PARTS + 1))], 1)
-"""`make test` takes one place of each, before a file of rows gets its name, and `make torture` every one."""
+"""`make test` cuts each program once, before a data file is renamed. `make torture` cuts before every call."""
 
 
 MAINTAIN = """
@@ -55,14 +57,14 @@ remove_unreferenced(world.bronze, [world.reader().source])
 
 
 def batch(world: World, number: int) -> None:
-    """Let each table of bronze get rows: an event, its repeat, one that is none, a note."""
+    """Append rows for each table of bronze: an event, a duplicate, an invalid record and a refusal."""
     world.append(event(number, (f"c{number}",)), event(number, (f"c{number}",)), b"{}")
     world.append(note(), kind=RecordKind.REFUSAL)
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of many small commits, some of them joined a while ago, and a batch that waits."""
+    """Provide a lake of many small commits, some of them compacted earlier, and a batch that is not parsed."""
     folder = tmp_path_factory.mktemp("kept")
     for number in range(8):
         world = World(folder)
@@ -108,7 +110,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with events of forty days ago and of today, which share a schema."""
+    """Provide a lake with events from forty days ago and from today, which share a schema."""
     folder = tmp_path_factory.mktemp("old")
     world = World(folder)
     batch(world, 1)
@@ -154,7 +156,7 @@ def test_amid_forget(of_anna: Path, tmp_path: Path, places: Sequence[int]) -> No
         world.append(event(77))
         parse(world)
         compact_tables(world.bronze)
-        open_view_opener(world.settings, folder).close()  # Headwater has run in between
+        open_view_opener(world.settings, folder).close()  # as if Headwater had run in between
         done = ForgetRequest(World(folder).settings, WANTED).forget()
         assert (done["state"], done["proof"]["found"], said_in(folder)) == ("done", 0, []), call
         assert [str(path) for path in files(folder) if "#" in path.name] == [], call

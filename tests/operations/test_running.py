@@ -1,4 +1,4 @@
-"""`headwater up` and its two children: a dead child starts again, and no child outlives its supervisor."""
+"""`headwater up` and its children: a child that exits is restarted, and no child outlives its supervisor."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from headwater.operations.local.child_process import encode_settings
 from headwater.operations.settings import load_settings
 from tests.support.running import Running, headwater
 
-pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
+pytestmark = pytest.mark.slow  # each test starts `headwater up`, and most kill it
 
 CHILDREN = ("serve", "parser", "index")
 CRASHES_AT_THE_END = """

@@ -1,6 +1,7 @@
-"""The wheel without an extra beside what Fabric and Databricks ship: nothing is replaced, a pass and an answer work.
+"""Install the wheel without extras next to the packages of Fabric and Databricks.
 
-Their Spark and Delta are the open ones of the same version, in a local session.
+It must not replace any package, and a pass and an answer must work. The tests use open-source Spark and Delta of the
+same versions, in a local session.
 """
 
 import json
@@ -59,7 +60,7 @@ def test_a_pass_and_an_answer_beside_the_runtimes_packages(runtime: str, tmp_pat
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*build, str(tmp_path), str(ROOT)], check=True)
     wheel = str(next(tmp_path.glob("*.whl")))
-    site = tmp_path / "site"  # the environment stays as it was locked
+    site = tmp_path / "site"  # installs outside the environment, which must stay as locked
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel], check=True)
     answer = tmp_path / "found.json"
     command = list(map(str, (python, "-c", _PASS, world.folder / "lake", DELTA, LANDING[1], answer)))

@@ -1,4 +1,6 @@
-"""Stations that run apart, as containers do: what they must share, what each answers, and nothing lost between them."""
+"""Processes in separate containers: what they must share, what each answers, and that no events are lost
+between them.
+"""
 
 import json
 import os
@@ -49,7 +51,7 @@ def test_stations_that_would_not_meet_are_refused_with_the_fix(
 
 @pytest.fixture(scope="module")
 def shared(kafka: Broker) -> Iterator[dict[str, str]]:
-    """Give the variables that three containers share: a topic, a bucket."""
+    """Provide the variables that three containers share: a topic and a bucket."""
     with S3Server() as server:
         bucket = server.start().bucket()
         options = json.dumps({**server.options(SECRET), "aws_allow_http": "true"})
@@ -79,7 +81,9 @@ def test_events_go_from_a_receiver_by_kafka_and_a_parser_that_is_killed_to_s3_an
             os.kill(parser.wait_pid("parser"), signal.SIGKILL)
             post(producer, *map(run, range(7, 12)), run(0))
             ready = producer.get("/health/ready").json()
-            assert (ready["ready"], ready["components"]["lake"]) == (True, "not asked"), "it has no right there"
+            assert (ready["ready"], ready["components"]["lake"]) == (True, "not asked"), (
+                "the receiver has no permission for the lake"
+            )
         assert httpx.post(f"{parser.url}/api/v1/lineage", content=run(0)).status_code == 404
         with station("api", shared, tmp_path) as api, httpx.Client(base_url=api.url, timeout=60) as reader:
             assert "Post to an instance" in reader.post("/api/v1/lineage", content=run(0)).json()["fix"]
@@ -93,7 +97,7 @@ def test_events_go_from_a_receiver_by_kafka_and_a_parser_that_is_killed_to_s3_an
             assert "target" in found.text
         metrics = httpx.get(f"{parser.url}/metrics", timeout=60).text
         assert "headwater_pending_events 0.0" in metrics
-        assert "headwater_freshness_seconds NaN" in metrics, "it has no index, and does not know"
+        assert "headwater_freshness_seconds NaN" in metrics, "without an index, the freshness is unknown"
     assert SECRET not in receiver.stderr + parser.stderr
     assert not (tmp_path / "parser" / "lake").exists()
 
@@ -113,11 +117,11 @@ def large(body: bytes) -> bytes:
 def post(client: httpx.Client, *bodies: bytes) -> None:
     for body in bodies:
         while client.post("/api/v1/lineage", content=body).status_code != 200:
-            rest()  # as producers do: Kafka, too, may be slow on a busy machine
+            rest()  # repeat as producers do, because Kafka may be slow on a busy machine
 
 
 def settled(client: httpx.Client) -> dict[str, Any]:
-    """Ask until nothing waits any more; return the audit."""
+    """Ask until there are no pending events. Returns the audit."""
     while True:
         asked = client.get("/api/headwater/v1/audit")
         if asked.status_code == 200 and not asked.json()["pending"]:

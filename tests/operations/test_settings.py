@@ -1,4 +1,4 @@
-"""Settings: where each comes from, and one clear line where one is wrong."""
+"""Settings: the source of each value, and a one-line error for a wrong one."""
 
 import re
 from collections.abc import Iterator
@@ -125,7 +125,7 @@ def test_every_variable_that_this_repository_uses_is_known_and_every_known_one_i
 
 
 def sources_of_variables() -> Iterator[Path]:
-    """Yield what reads or sets variables; `headwater/common/environment.py` only names them."""
+    """Yield the files that read or set variables. `headwater/common/environment.py` only names them."""
     for folder in ("headwater", "functions", "demo", "bench", "notebooks", "infra/bicep", "web/src", "web/bench"):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".py", ".yml", ".bicep", ".ts", ".tsx") and path.name != "environment.py":
@@ -145,6 +145,8 @@ def test_a_key_is_never_shown() -> None:
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs/reference/settings.md").read_text()
     for name, field in Settings.model_fields.items():
-        assert f"| `{name}` |" in text, f"docs/reference/settings.md does not say what {name} is"
+        assert f"| `{name}` |" in text, f"docs/reference/settings.md does not describe {name}"
         assert field.description
-        assert field.description in text, f"docs/reference/settings.md describes {name} otherwise than the code"
+        assert field.description in text, (
+            f"the description of {name} in docs/reference/settings.md differs from the code"
+        )

@@ -1,4 +1,4 @@
-"""A signal ends who waits, wherever it finds it: inside what it waits with, too, where a lock is held for a moment."""
+"""A signal ends a wait at any point, even while the waiting code briefly holds a lock."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ from headwater.operations.local.up import Supervisor
 from headwater.operations.settings import load_settings
 from headwater.spark.repeated_passes import stop_on_signal
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # who holds a lock that it then asks for would never end
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # a deadlock on a lock would never end
 
 AT_LAST_S = 0.1
-"""After so long it is told from another thread, which no lock of its own can hold up."""
+"""After this time, another thread sends the notification, which no lock of the waiting thread can delay."""
 
 
 def is_told_at(line: int, tell: Callable[[], None], wait: Callable[[], object]) -> bool:
-    """Let it wait and tell it before its line of that number; False where it has no so many before it stands still."""
+    """Notify a waiter before the given line of its code. Returns False if the waiter blocks before that line."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: object) -> object:

@@ -1,4 +1,4 @@
-"""A data folder of the version before goes on under this one: log and bronze, and an index that is built beside."""
+"""A data folder of an older version works with this one: the log and bronze continue, and a new index is built."""
 
 import json
 import sqlite3
@@ -28,7 +28,7 @@ from tests.support.data.samples import body
 from tests.support.data.shop import BRONZE, MASKED, RAW, TARGET, Asker, up
 from tests.support.questions import ask
 
-pytestmark = pytest.mark.slow  # lakes of other versions
+pytestmark = pytest.mark.slow  # uses lakes of older versions
 
 OLD_INDEX = "5-ae39aa238de90f1e.sqlite"
 RENAMED = "version: 1\nrules:\n- {id: one, why: both are one, namespace: 's3://lake', to_namespace: 's3://data'}\n"
@@ -52,7 +52,7 @@ def open_views(home: IndexHome, before: Path) -> Iterator[ViewOpener]:
 
 
 def reached(open_views: ViewOpener, **more: str) -> set[str]:
-    """Ask where the shop's e-mail addresses end up."""
+    """Return the columns that the shop's e-mail addresses reach."""
     asked = {"dataset": "landing/customers", "column": "email", **more}
     return {f"{item['dataset']}.{item['column']}" for item in ask(open_views, "impact", asked)["columns"]}
 
@@ -111,7 +111,7 @@ def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_bui
     with pytest.raises(LakeUnavailable):
         reached(open_views)
     assert home.reported_damaged_path()
-    assert 0 < follower.process_batches(rules) < AT_ONCE // 10, "it goes on where it was"
+    assert 0 < follower.process_batches(rules) < AT_ONCE // 10, "the index continues where it was"
     assert follower.process_batches(rules) == 0
     assert "gold/late.mail" in reached(open_views)
     follower.close()
@@ -187,7 +187,7 @@ SINCE = [
     run(301, 310, made(MASKED, {"email": [source(RAW, "email", HASHED)]}), job="mask",
         reads=[with_schema(RAW, "email notes")]),
 ]  # fmt: skip
-"""What two jobs of the shop report after the upgrade: neither copies an address in the clear any more."""
+"""Reports of two of the shop's jobs after the upgrade. Neither copies an address in the clear any more."""
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
     assert verdicts(answer, "bronze/customers")["email"] == "used"
     delete_old_events(parsed(released, SINCE).bronze, 3)
     assert len(released.sequences("events")) == len(SINCE)
-    assert verdicts(answer, "bronze/customers")["email"] == "used", "the older index took what was removed"
+    assert verdicts(answer, "bronze/customers")["email"] == "used", "the older index contains the removed events"
     follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
     while follower.process_batches(default_rules()):
         pass

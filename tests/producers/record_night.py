@@ -1,8 +1,8 @@
 """Record the events of real producers for the nights of `tests/support/data/night.py`.
 
 `python -m tests.producers.record_night dbt` and `… airflow [BIN]` replace a recording in tests/fixtures/night/. BIN is
-the `bin` folder of another environment with Airflow (2.x or 3.x) and its OpenLineage provider; by default it is the
-locked one. Airflow runs with its own scheduler, on loopback and for at most ten minutes.
+the `bin` folder of an environment with Airflow (2.x or 3.x) and its OpenLineage provider. By default it is that of the
+locked environment. Airflow runs with its own scheduler, on loopback and for at most ten minutes.
 """
 
 import gzip
@@ -42,7 +42,7 @@ SEEDS = {
         "raw_orders": "4,3,15,paid\n",
     },
 }
-"""Rows that each build adds to the seeds, and a statement for the source, which make tests fail."""
+"""Rows that each build adds to the seeds, and a statement for the source. They make tests fail."""
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def record_dbt(folder: Path, target: Path) -> None:
-    """Build the dbt project with each of the seeds, each in a new database.
+    """Build the dbt project with each set of seeds, each time in a new database.
 
     folder: an empty folder for the project and its databases. target: where the recordings are stored.
     """
@@ -85,7 +85,7 @@ def record_dbt(folder: Path, target: Path) -> None:
 
 
 def record_airflow(folder: Path, programs: Path, target: Path) -> None:
-    """Let a scheduler run all DAGs to their ends.
+    """Let a scheduler complete all DAG runs.
 
     folder: an empty home for Airflow. programs: the `bin` folder of its environment. target: where the recording is
     stored.
@@ -121,7 +121,7 @@ def record_airflow(folder: Path, programs: Path, target: Path) -> None:
         for service in services:
             stack.enter_context(_service([str(programs / "airflow"), *service], settings, folder))
             if service[0] == "api-server":
-                _await_port(port)  # a task that starts before it would be lost
+                _await_port(port)  # a task that starts before the server listens would fail
         _await_runs(folder / "airflow.db")
     _store(
         f"airflow-{version}",
@@ -138,7 +138,7 @@ def _await_runs(database: Path) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     ended: dict[str, int] = {}
     while sum(ended.values()) < DAG_RUNS:
-        assert time.monotonic() < deadline, f"Only these DAG runs ended: {ended}"
+        assert time.monotonic() < deadline, f"Only these DAG runs ended in time: {ended}"
         time.sleep(2)
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
             ended = dict(
@@ -166,9 +166,9 @@ def _service(command: list[str], settings: Mapping[str, str], folder: Path) -> I
 
 
 def _store(name: str, lines: Iterable[str], private: Mapping[str, str], target: Path) -> None:
-    """Store events in the order of their times, without what belongs to this machine.
+    """Store events in the order of their times, without names and paths of this machine.
 
-    private: further texts of this machine, with the text that replaces each.
+    private: further texts of this machine, with their replacements.
     """
     events = sorted((json.loads(line) for line in lines), key=lambda event: str(event["eventTime"]))
     text = "".join(json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n" for event in events)
@@ -180,7 +180,7 @@ def _store(name: str, lines: Iterable[str], private: Mapping[str, str], target: 
         text = text.replace(found, public)
     text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "worker.example", text)
     left = set(re.findall(r"/(?:home|root|tmp|work|Users)/[^\"\\ ]*", text))
-    assert not left, f"Paths of this machine are left: {sorted(left)[:5]}"
+    assert not left, f"Paths of this machine remain: {sorted(left)[:5]}"
     (target / f"{name}.ndjson.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     sys.stdout.write(f"{name}: {len(events)} events\n")
 
@@ -201,7 +201,7 @@ def _await_port(port: int) -> None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
-            assert time.monotonic() < deadline, "The API server never listened"
+            assert time.monotonic() < deadline, "The API server did not listen in time"
             time.sleep(0.5)
         else:
             return

@@ -1,4 +1,4 @@
-"""The official compatibility scenarios end with what their events say, counted by hand."""
+"""The official compatibility scenarios give the results that were counted by hand in their events."""
 
 import json
 
@@ -24,14 +24,15 @@ def counts(lineage: LineageWorld) -> tuple[int, int, int, int, int]:
     return runs, jobs, datasets, tables, columns
 
 
-# simple: one COMPLETE from one BigQuery table to another, without a single facet.
+# simple: one COMPLETE from one BigQuery table to another, without any facet.
 #
 # complete, 12 events: the application (START, COMPLETE), CREATE TABLE AS SELECT t2 (START, COMPLETE), DROP t1 (START,
 # COMPLETE), DROP t2 and CREATE t1 (COMPLETE only), INSERT INTO t1 (START, RUNNING, RUNNING, COMPLETE): 6 runs. Both
-# drops are of one job `drop_table`: 5 jobs. Nothing but outputs: t1 and t2, each also by a Hive or warehouse symlink,
-# which makes no dataset of its own. No inputs, hence no edges.
+# drops belong to one job `drop_table`, so there are 5 jobs. The only datasets are the outputs t1 and t2, which also
+# have a Hive or warehouse symlink that is not a separate dataset. There are no inputs, so there are no edges.
 #
-# copy, 4 events of one run: INSERT INTO t2 SELECT a, b FROM t1. One table edge, two columns that stay what they are.
+# copy, 4 events of one run: INSERT INTO t2 SELECT a, b FROM t1. One table edge, and two columns that are copied
+# unchanged.
 #
 # Both Dataproc files are one application: 6 + 1 runs, 5 + 1 jobs, and the same two tables.
 @pytest.mark.parametrize(
@@ -46,21 +47,23 @@ def counts(lineage: LineageWorld) -> tuple[int, int, int, int, int]:
 )
 def test_hand_counted(files: tuple[str, ...], expected: tuple[int, ...]) -> None:
     assert counts(lineage_of(*files)) == expected
-    assert counts(lineage_of(*files[::-1], *files)) == expected, "order and repetition matter"
+    assert counts(lineage_of(*files[::-1], *files)) == expected, "the order or repetition of events changes the counts"
 
 
 def test_simple_an_opaque_edge_and_a_run_id_that_is_no_uuid() -> None:
     lineage = lineage_of(SIMPLE)
     assert lineage.tables == {("test.table.input", "test.table.output", "opaque")}
     assert lineage.run_states == {'["run_id","job_namespace","job_name"]': "COMPLETE"}
-    assert lineage.rows_confirmed == {"test.table.output": False}, "COMPLETE proves nothing"
+    assert lineage.rows_confirmed == {"test.table.output": False}, (
+        "COMPLETE alone does not prove that rows were written"
+    )
 
 
 def test_complete_every_run_ended_and_what_was_dropped_was_made_again() -> None:
     lineage = lineage_of(COMPLETE)
     assert set(lineage.run_states.values()) == {"COMPLETE"}
     assert lineage.datasets == {T1, T2}
-    assert lineage.dropped == set(), "t1 and t2 are dropped at :14, created at :17 and :29"
+    assert lineage.dropped == set(), "t1 and t2 are dropped at :14 and created at :17 and :29"
     assert lineage.jobs == {
         "cl_i_test_application",
         "cl_i_test_application.drop_table",
@@ -77,7 +80,7 @@ def test_complete_as_of_the_drops_both_tables_are_gone() -> None:
 
 
 def test_complete_rows_landed_where_a_running_event_has_statistics() -> None:
-    """The CTAS itself has none: its rows are the INSERT's of the other file."""
+    """The CTAS has no statistics. Its rows are proven by the INSERT in the other file."""
     assert lineage_of(COMPLETE).rows_confirmed == {T1: True, T2: False}
     assert lineage_of(COMPLETE, COPY).rows_confirmed == {T1: True, T2: True}
 

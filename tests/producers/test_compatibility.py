@@ -1,4 +1,6 @@
-"""OpenLineage's compatibility suite: our entry, run against a real Headwater, and what the docs say came of it."""
+"""OpenLineage's compatibility suite: our entry runs against a real Headwater, and the documentation shows
+its results.
+"""
 
 import importlib.util
 import json
@@ -38,14 +40,14 @@ def test_every_scenario_ends_as_expected_and_the_docs_say_so(tmp_path: Path) -> 
     onward = {each["dataset"] for each in stop["onward"]}
     assert onward == {"copy_of_uploaded_file.txt", "compose_result.txt", "/files/temp/downloaded_file.txt"}
     names, hits = remade
-    assert [each["rule"] for each in names["items"]] == ["as-sent"], "a table that was made again has one name"
+    assert [each["rule"] for each in names["items"]] == ["as-sent"], "a recreated table must have one name"
     assert [each["kind"] for each in hits["items"] if each["name"] == REMADE and each["kind"] != "column"] == [
         "dataset"
     ]
 
 
 def documented() -> dict[str, tuple[str, int, dict[str, int]]]:
-    """Read the table of `docs/reference/compatibility.md`, whose rows are those of the suite's own events."""
+    """Read the table of `docs/reference/compatibility.md` with the results for the suite's own events."""
     rows = ROW.findall(PAGE.read_text("utf-8"))
     entities = ("job", "run", "dataset")
     return {
@@ -65,7 +67,7 @@ def test_the_entry_has_every_file_that_the_suite_looks_for() -> None:
         assert (CONSUMER / name).is_file(), name
     for scenario in (CONSUMER / "scenarios").iterdir():
         for name in ("config.json", "maintainers.json", "scenario.md", "validation"):
-            assert (scenario / name).exists(), f"{scenario.name}/{name}"
+            assert (scenario / name).exists(), f"{scenario.name}/{name} is missing"
         for test in json.loads((scenario / "config.json").read_text())["tests"]:
             assert json.loads((scenario / test["path"]).read_text()), test["path"]
 
@@ -92,7 +94,7 @@ def test_an_answer_that_is_not_as_expected_is_told(found: dict[str, Any], says: 
 
 
 def validator() -> Any:
-    """Import the entry's validator, which is no part of a package."""
+    """Import the entry's validator, which does not belong to a package."""
     spec = importlib.util.spec_from_file_location("headwater_validator", VALIDATOR)
     assert spec
     assert spec.loader

@@ -1,4 +1,4 @@
-"""Airflow, under its scheduler, and dbt still send the kinds of events that `tests/fixtures/night/` contains."""
+"""Airflow with its scheduler and dbt still send the kinds of events in `tests/fixtures/night/`."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ def test_dbt_sends_what_was_recorded(tmp_path: Path) -> None:
 
 
 def _shape(path: Path) -> Shape:
-    """Return the event types of each job and nominal time, and all facets of their runs and jobs."""
+    """Return the event types by job and nominal time, and all names of facets of their runs and jobs."""
     found: Shape = {}
     for line in gzip.decompress(path.read_bytes()).splitlines():
         event = json.loads(line)

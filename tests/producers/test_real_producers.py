@@ -1,4 +1,4 @@
-"""Producers themselves, run for real against a Headwater: the lineage that a person would draw, column for column."""
+"""Run real producers against Headwater and compare the column lineage with hand-drawn graphs."""
 
 import json
 import os
@@ -45,7 +45,7 @@ AIRFLOW_DREW = {"orders.customer → revenue.customer, inferred", "orders.amount
 
 @pytest.fixture(scope="module")
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """Give a Headwater to which every producer of this file sends."""
+    """Provide a Headwater to which every producer of this file sends."""
     with up(tmp_path_factory.mktemp("producers") / "data") as running, Asker(running.url) as asker:
         yield asker
 
@@ -133,7 +133,7 @@ def test_airflow(asker: Asker, tmp_path: Path) -> None:
 
 
 def drawn(asker: Asker, dataset: str) -> set[str]:
-    """Return what each column of a dataset is made of, by the last part of names."""
+    """Return the sources of each column of a dataset, with the last parts of their names."""
     answer = asker.ask("upstream", dataset=dataset, depth=1)
     return {_arrow(each) for each in answer["columns"]}
 
@@ -146,7 +146,7 @@ def _arrow(source: Mapping[str, Any]) -> str:
 
 
 def _ended(asker: Asker, namespace: str, last: str) -> dict[str, str]:
-    """Wait until the job that ends last has ended; return the state of the last run of every job of a namespace."""
+    """Wait until the last job has ended. Returns the state of the last run of each job in a namespace."""
     deadline = time.monotonic() + 60
     states: dict[str, str] = {}
     while states.get(last) != "COMPLETE":
@@ -158,7 +158,7 @@ def _ended(asker: Asker, namespace: str, last: str) -> dict[str, str]:
 
 
 def _parts(asker: Asker, namespace: str, job: str) -> set[str]:
-    """Return the jobs of the runs that are part of the last run of a job."""
+    """Return the jobs of the runs that belong to the last run of a job."""
     jobs = asker.ask("jobs", limit=1000)["items"]
     (run,) = (each["last_run"]["id"] for each in jobs if (each["namespace"], each["name"]) == (namespace, job))
     return {each["job"]["name"] for each in asker.ask(f"runs/{run}/hierarchy", limit=1000)["items"]}

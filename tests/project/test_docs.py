@@ -1,4 +1,4 @@
-"""The documentation: its site, its links, and the pages that are made from code."""
+"""The documentation: its site, its links, and the pages that are generated from code."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ from tools.docs_site import broken_links
 
 PAGES = pages_with_commands()
 NOT_COMMANDS = {"headwater COMMAND --help", "headwater …", "headwater lake"}
-"""The form of commands, and the name of a connection."""
+"""Forms of commands, and the name of a connection."""
 
 
 def test_broken_links_and_loads_from_elsewhere_are_found(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_broken_links_and_loads_from_elsewhere_are_found(tmp_path: Path) -> None
 def test_former_addresses_lead_to_pages() -> None:
     for line in (ROOT / "docs" / "redirects.txt").read_text("utf-8").splitlines():
         old, new = line.split(" ")
-        assert not (ROOT / "docs" / f"{old}.md").exists(), f"{old} is a page, and cannot lead to {new}"
-        assert (ROOT / "docs" / f"{new}.md").exists(), f"{old} leads to {new}, which does not exist"
+        assert not (ROOT / "docs" / f"{old}.md").exists(), f"{old} is a page and must not redirect to {new}"
+        assert (ROOT / "docs" / f"{new}.md").exists(), f"{old} redirects to {new}, which does not exist"
 
 
 def test_generated_pages_are_those_that_the_code_gives() -> None:
@@ -59,18 +59,18 @@ def test_commands_in_the_pages_exist_with_their_options() -> None:
 
 
 def _commands(page: str) -> Iterator[list[str]]:
-    """Yield the words of each command of Headwater in the blocks, lists of steps and sentences of a page."""
+    """Yield the words of each Headwater command in the blocks, lists and sentences of a page."""
     joined = page.replace("\\\n", " ")
     in_lines = re.findall(r"^ *(?:[A-Z_]+=\S+ )*(?:- run: |run: )?(headwater [^\n]+)", joined, re.MULTILINE)
     in_sentences = re.findall(r"(?<!`)`(headwater [^`\n]+)`", joined)
     for command in (*in_lines, *in_sentences):
-        if command not in NOT_COMMANDS and "[" not in command:  # not the form of a command
-            # the rest of a pipe is not ours
+        if command not in NOT_COMMANDS and "[" not in command:  # the text is a command, not the form of one
+            # only the part before a pipe is checked
             yield shlex.split(command.replace("…", "x").partition(" | ")[0], comments=True)
 
 
 def _unknown(command: Any, words: list[str]) -> list[str] | None:
-    """Return the command with what it does not know, if anything."""
+    """Return the command with the parts that it does not know, if any."""
     at = 1
     while isinstance(command, TyperGroup) and at < len(words):
         names = command.list_commands(typer.Context(command))
@@ -89,7 +89,7 @@ def _unknown(command: Any, words: list[str]) -> list[str] | None:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A reader of all pages, with the demo of the tutorial."""
+    """Provide a reader for all pages, with the demo of the tutorial."""
     with Reader(tmp_path_factory.mktemp("reader")) as found:
         yield found
 

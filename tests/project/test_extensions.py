@@ -1,4 +1,4 @@
-"""Parts of other packages: the example package installed beside a real Headwater, and parts that are broken."""
+"""Extensions from other packages: the example package installed with a real Headwater, and broken extensions."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def install(folder: Path, name: str, module: str, **groups: dict[str, str]) -> N
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the example package and with a package whose parts are broken, except for its log."""
+    """Return a folder with the example package and a package with broken extensions, except for its log."""
     folder = tmp_path_factory.mktemp("site")
     with chdir(ROOT / "examples" / "headwater_sqlite"):
         wheel = build_wheel(str(folder))

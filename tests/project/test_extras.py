@@ -1,4 +1,4 @@
-"""The wheel that Fabric and Databricks install has rules and Spark alone; an extra brings what its rooms import."""
+"""The wheel that Fabric and Databricks install imports only the rules and Spark. Extras cover all other imports."""
 
 import re
 import subprocess
@@ -23,7 +23,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 INSTALLED = packages_distributions()
 NAME = re.compile(r"[\w.-]+")
 
-ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and the extras that they may import
+# module patterns and the extras that they may import; the first match applies
+ROOMS: tuple[tuple[str, set[str]], ...] = (
     ("headwater.intake.event_log.*_kind", {"server"}),
     ("headwater.intake.event_log.kafka_identity", {"azure"}),
     ("headwater.intake.event_log.kafka*", {"kafka"}),
@@ -54,12 +55,12 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.*", {"server"}),
 )
 PYSPARKS = {"py4j": "pyspark"}
-NOT_IMPORTED = {"aiohttp"}  # azure-identity does
+NOT_IMPORTED = {"aiohttp"}  # azure-identity imports it
 STREAMS = (
     "headwater.spark.log_ingest.kafka_options",
     "headwater.spark.log_ingest.topic_stream",
     "headwater.spark.stream_job",
-)  # of Kafka
+)  # modules for Kafka
 REPLAY = tuple(f"headwater.spark.replay.{name}" for name in ("replay_job", "replay_task", "spark_replay"))
 
 _ALL = """
@@ -80,7 +81,7 @@ def names(requirements: Iterable[str]) -> set[str]:
 
 
 def brought(extra: str) -> set[str]:
-    """Return the packages that an extra names itself."""
+    """Return the packages that an extra lists itself."""
     return names(each for each in PROJECT["optional-dependencies"][extra] if not each.startswith("headwater"))
 
 
@@ -107,7 +108,9 @@ def test_each_module_imports_what_its_rooms_extras_name_and_each_extra_names_no_
     used: dict[str, set[str]] = {extra: set(NOT_IMPORTED) for extra in PROJECT["optional-dependencies"]}
     for module, path in modules().items():
         needed = third_party(path) - BASE
-        assert needed <= set().union(*map(brought, room(module))), f"{module} imports {needed}"
+        assert needed <= set().union(*map(brought, room(module))), (
+            f"{module} imports {needed}, which its extras do not cover"
+        )
         for extra in room(module):
             used[extra] |= needed
     wanted = {extra: brought(extra) - BASE for extra in used}
@@ -136,7 +139,7 @@ def test_a_replay_by_spark_needs_no_more_than_its_extra() -> None:
 
 
 def imported_beside(there: set[str], wanted: list[str]) -> set[str]:
-    """Import modules where only some packages are; returns the names of those that are gone."""
+    """Import modules with only some packages available. Returns the top-level names of the missing packages."""
     known = set(map(canonicalize_name, there))
     gone = {top for top, packages in INSTALLED.items() if not known & set(map(canonicalize_name, packages))}
     code = _ALL.format(gone=gone - {"headwater", "functions"}, modules=wanted)
@@ -146,7 +149,7 @@ def imported_beside(there: set[str], wanted: list[str]) -> set[str]:
 
 
 def closure(packages: set[str]) -> set[str]:
-    """Return the packages with all that they need."""
+    """Return the packages with their dependencies."""
     found: set[str] = set()
     left = set(packages)
     while left:

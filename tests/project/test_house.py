@@ -1,4 +1,4 @@
-"""Repository rules: texts import existing names, hooks equal the checks of a run, and no test is skipped."""
+"""Repository rules: embedded programs import existing names, hooks run the same checks as CI, no test is skipped."""
 
 import ast
 import importlib
@@ -16,7 +16,9 @@ from tests.support.paths import ROOT
 
 
 def programs_in_texts(files: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
-    """Yield module and name that a program in a text takes from us, with the file: no type checker looks into texts."""
+    """Yield module, name and file of each import from Headwater in embedded programs, which type checkers
+    do not read.
+    """
     taken = re.compile(r"(?:^|[\n;]) *from (headwater[\w.]*) import ([\w, ]+)")
     for file in files:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -53,7 +55,7 @@ def test_the_version_is_the_changelogs_newest_release() -> None:
 
 @pytest.mark.slow
 def test_a_skipped_test_fails_the_run_with_its_reason(tmp_path: Path) -> None:
-    """Also where tests are spread over processes, as by `make test`."""
+    """This also applies when tests are distributed over processes, as by `make test`."""
     (tmp_path / "test_some.py").write_text("import pytest\n\ndef test_it():\n    pytest.skip('a tool is missing')\n")
     options = ["-ra", "-c", "/dev/null", "--rootdir", str(tmp_path), "-p", "tests.conftest", "--numprocesses", "1"]
     command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]

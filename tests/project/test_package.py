@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own: installed, its demo run twice, upgraded, uninstalled; and its metadata."""
+"""The wheel in a new environment: install it, run its demo twice, upgrade and uninstall it, and check its metadata."""
 
 import json
 import os
@@ -52,7 +52,9 @@ def test_a_wheel_of_the_release_workflow_has_the_metadata_of_an_index_page(tmp_p
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_wheel_is_installed_its_demo_run_upgraded_and_uninstalled(tmp_path: Path) -> None:
-    """Needs a package index. Prints the transcript, the installed size and the time to the first answer."""
+    """This test needs a package index. It prints the transcript, the installed size and the time to the
+    first answer.
+    """
     wheel, older = build(ROOT, tmp_path / "new", {}), build(_older(tmp_path / "source"), tmp_path / "old", {})
     bare = tmp_path / "environment"
     venv.create(bare, with_pip=True)
@@ -85,7 +87,7 @@ def test_the_wheel_is_installed_its_demo_run_upgraded_and_uninstalled(tmp_path: 
 
 
 def build(source: Path, target: Path, environment: dict[str, str]) -> Path:
-    """Build the wheel of a source tree; return its path."""
+    """Build the wheel of a source tree. Returns its path."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*command, str(target), str(source)], check=True, env=known | environment)
@@ -99,7 +101,7 @@ def metadata(wheel: Path) -> Message:
 
 
 def _older(target: Path) -> Path:
-    """Copy what the wheel is built from, with a lower version."""
+    """Copy the sources of the wheel, with a lower version number."""
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
     for name in ("headwater", "tools"):
         shutil.copytree(ROOT / name, target / name, ignore=ignored)
@@ -111,7 +113,7 @@ def _older(target: Path) -> Path:
 
 
 def _step(environment: Path, program: str, *arguments: str) -> str:
-    """Run a program of an environment as a user would, without our settings; return and print what it prints."""
+    """Run a program of an environment without our variables, and return and print its output."""
     clean = {"PATH": os.environ["PATH"], "HOME": str(environment.parent)}
     clean |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "http"))}
     command = [str(environment / "bin" / program), *arguments]
@@ -123,6 +125,6 @@ def _step(environment: Path, program: str, *arguments: str) -> str:
 
 
 def _tables(printed: str) -> list[str]:
-    """Return the rows of the tables, without durations, which grow."""
+    """Return the rows of the tables without durations, which change over time."""
     rows = [line for line in printed.splitlines() if line.startswith("│")]
     return [re.sub(r" +", " ", re.sub(r"late by [^,]+", "late", row)) for row in rows]

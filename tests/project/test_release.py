@@ -1,4 +1,4 @@
-"""The checks of the release workflow, and that workflows use actions by digest."""
+"""The checks of the release workflow. Workflows must refer to actions by digest."""
 
 import re
 from pathlib import Path

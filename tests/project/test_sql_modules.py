@@ -1,4 +1,4 @@
-"""SQL has three homes: the log, the lake and the index. Who answers asks these, and holds no query of its own."""
+"""Only the packages of the log, the lake and the index may contain SQL. Other code calls them."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ SQL = re.compile(r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|ORDER BY|GROUP
 
 
 def texts(source: str) -> list[str]:
-    """Return the texts that a module is made of, docstrings left out."""
+    """Return the string literals of a module without docstrings."""
     tree = ast.parse(source)
     docs = {
         id(node.body[0].value)

@@ -1,4 +1,4 @@
-"""What Headwater is made of, and what is known against it: said where a service answers, and where none does."""
+"""Reports about the vulnerabilities of dependencies, with and without an answer from the advisory service."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ UNIT = ROOT / "infra" / "systemd" / "headwater.service"
 
 
 def test_a_package_that_the_service_does_not_know_is_not_known_to_be_well() -> None:
-    """pip-audit ends with status 0 and `No known vulnerabilities found` where it got no answer about any package."""
+    """pip-audit exits with 0 and `No known vulnerabilities found` even if it got no answer about any package."""
     said = {"dependencies": [{"name": "certifi", "skip_reason": "Dependency not found on PyPI"}], "fixes": []}
     verdict = read_pip_audit("a.lock", json.dumps(said), "No known vulnerabilities found")
     assert (verdict.found, "certifi" in str(verdict.unknown)) == ([], True)

@@ -1,4 +1,4 @@
-"""Operators that change or add events in ways that must not hide what was there before."""
+"""Operators that change or add events without hiding what existed before."""
 
 import copy
 import json
@@ -44,13 +44,14 @@ CATALOG = "hive://catalog"
 
 
 def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Replace the name of an output by that of one of its partitions.
+    """Replace the name of an output with that of one of its partitions.
 
-    Mentions that bind their name to a location stay out: with another name they would bind that one.
+    Mentions that bind their name to a location are left out, because the new name would be bound instead.
     """
     found = [place for place in places(events, "outputs") if is_path(place.name) and "=" not in place.name[1]]
     found = [place for place in found if not is_own_table(place.name[1]) and "." not in place.name[1]]
-    found = [place for place in found if changes_nothing(place.named)]  # that would be about the partition alone
+    # a DROP or RENAME would apply to the partition only
+    found = [place for place in found if changes_nothing(place.named)]
     meant = bound_names(events)
     bound = {meant(each.name) for each in places(events, "outputs") if _gives_location(each.named)}
     found = [place for place in found if meant(place.name) not in bound]
@@ -66,14 +67,15 @@ def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Move a table to a new location under the same symlink, from some moment on.
+    """Move a table to a new location under the same symlink from some moment on.
 
-    Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer
-    event replaced counts again at the old location: more is reported, not less. The same holds for SQL that this
-    lineage contradicts. And who writes without a list accounts
-    for the columns that are known of the location (rule 4.9): those that only lists of one location have are not the
-    other one's (the limit of 10.11). Two more worlds are left out: SQL that may mean
-    the table by the end of its location means another one after the move, and so does a name that is a location.
+    The operator skips the following cases:
+    - The events of one run are on both sides of the moment. Lineage of the table that a newer event replaced counts
+      again at the old location, so more is reported, not less. The same holds for SQL that this lineage contradicts.
+    - A writer without a schema accounts for the known columns of the location (rule 4.9), but columns that only lists
+      of one location have are not known at the other (the limit of 10.11).
+    - SQL may refer to the table by the end of its location, which is a different table after the move.
+    - A name is itself a location.
     """
     mentions: dict[Name, set[int]] = {}
     for place in places(events, "inputs", "outputs"):
@@ -112,7 +114,7 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Append START and FAIL to the id of a completed run, unless its end is ahead of them by its clock (rule 1.8)."""
+    """Append START and FAIL to a completed run, unless the run's end is later by its clock (rule 1.8)."""
     found = [n for n, event in enumerate(events) if "run" in event and event.get("eventType") == "COMPLETE"]
     found = [n for n in found if time_of(events, n) <= RECEIPT_US]
     if not found:
@@ -124,7 +126,7 @@ def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | 
         if not with_datasets:
             event |= {"inputs": [], "outputs": []}
         for place in places([event], "inputs", "outputs"):
-            for name in ("tags", "symlinks"):  # repeated later, they would take back what changed in between
+            for name in ("tags", "symlinks"):  # repeated later, these would revert changes made in between
                 place.facets.pop(name, None)
         attempt.append(event)
     name = events[index]["job"]["name"]
@@ -143,7 +145,7 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     place = chance.choice(found)
     again = copy.deepcopy(events[place.event]) | {"eventTime": later(events, 1)}
     facets = {name: facet for name, facet in facets_of(again["run"]).items() if name != "parent"}
-    again["run"] = {"runId": _run_id(chance), "facets": facets}  # a run of an execution of its own
+    again["run"] = {"runId": _run_id(chance), "facets": facets}  # the run has a new execution
     again["job"] = again["job"] | {"facets": {k: v for k, v in facets_of(again["job"]).items() if k == "jobType"}}
     archive = (place.name[0], place.name[1] + "_archive")
     lineage = {
@@ -154,7 +156,7 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     is_whole = _listed_names(events, bound, bound(place.name)) <= {each["name"] for each in fields}
     kept = (
         {"schema": place.facets["schema"]} if fields and is_plain and is_whole else {}
-    )  # a shorter list drops columns
+    )  # a shorter list would drop columns
     again["inputs"] = [dataset(archive)]
     again["outputs"] = [dataset(place.name, **kept, columnLineage=column_lineage(lineage))]
     job = (again["job"]["namespace"], again["job"]["name"])
@@ -178,8 +180,8 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
 def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path.
 
-    The other job is no writer of a column that nothing but readers name while every writer tells what it writes: where
-    such a column comes from is unknown, and what writes it is the answer (rule 8.2).
+    Cases are left out in which only readers name a column and every writer reports its columns. The source of such a
+    column is unknown, and the new writer would be the answer (rule 8.2).
     """
     found = [place for place in places(events, "outputs") if not is_own_table(place.name[1])]
     ended, bound = ended_names(events), bound_names(events)
@@ -211,7 +213,7 @@ ADDITIONS: dict[str, Operator] = {
 
 
 def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
-    """Tell whether a run reports lineage or SQL of a dataset before a moment, and newer lineage or SQL after that."""
+    """Return whether a run reports lineage or SQL of a dataset both before and after a moment."""
     sides: dict[str, set[bool]] = {}
     for place in places(events, "outputs"):
         has_sql = facets_of(events[place.event]["job"]).get("sql")
@@ -222,9 +224,9 @@ def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
 
 
 def _lists_differ(events: Sequence[Json], name: Name, begin_us: int) -> bool:
-    """Tell whether lists on one side of a moment have columns that no list on the other side has, and that matters.
+    """Return whether the lists on one side of a moment have columns that the other side lacks, in a way that matters.
 
-    They matter if a writer on that other side gives no list.
+    It matters if a writer on the other side reports no list.
     """
     before, after = set[str](), set[str]()
     silent = {False: False, True: False}
@@ -243,7 +245,7 @@ def _lists_differ(events: Sequence[Json], name: Name, begin_us: int) -> bool:
 
 
 def _is_one_of_several_in_sql(events: Sequence[Json], name: Name) -> bool:
-    """Tell whether SQL of a run names a dataset by the end of its location, and the run mentions another such one."""
+    """Return whether a run's SQL uses the end of a dataset's location that another dataset of the run shares."""
     end = _end(name)
     for event in events:
         names = {canonical_form(each["namespace"], each["name"]) for each in _mentioned(event)}
@@ -266,9 +268,8 @@ def _end(name: Name) -> str:
 
 
 def _only_readers_name(events: Sequence[Json], name: Name, column: str) -> bool:
-    """Tell whether events name a column of a dataset, or one like it, of which each writer tells that it writes others.
-
-    A writer tells it by a list or by SQL.
+    """Return whether events name a column of a dataset although each writer reports, by a list or SQL, that it writes
+    others.
     """
     bound, told = bound_names(events), dict[str, bool]()
     for place in places(events, "outputs"):
@@ -284,7 +285,7 @@ def _only_readers_name(events: Sequence[Json], name: Name, column: str) -> bool:
 
 
 def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: Name) -> set[str]:
-    """Return the columns that lists of a dataset name, the nested ones by their paths."""
+    """Return the columns in the schemas of a dataset, with nested columns as paths."""
     told = [
         place.facets.get("schema") or {} for place in places(events, "inputs", "outputs") if bound(place.name) == name
     ]
@@ -292,7 +293,7 @@ def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: N
 
 
 def _gives_location(named: Json) -> bool:
-    """Tell whether a mention binds its name to a location."""
+    """Return whether a mention binds its name to a location."""
     links = (facets_of(named).get("symlinks") or {}).get("identifiers") or []
     return any(each.get("type") == "LOCATION" for each in links)
 
@@ -306,19 +307,20 @@ def _link(named: Json, catalog: Name) -> None:
 
 
 def _rename(value: Any, old: Name, new: Name) -> None:
-    """Give a dataset another name wherever an event names it, however it spells the name."""
+    """Rename a dataset in all places of an event, in every spelling of its name."""
     if isinstance(value, dict):
         named = value.get("namespace"), value.get("name")
         if all(isinstance(part, str) for part in named) and canonical_form(*map(str, named)) == old:
             name = value["name"]
-            value["name"] = name.replace(old[1], new[1], 1) if old[1] in name else new[1]  # with the folders behind it
+            # keeps the folders after the name
+            value["name"] = name.replace(old[1], new[1], 1) if old[1] in name else new[1]
         value = list(value.values())
     for each in value if isinstance(value, list) else ():
         _rename(each, old, new)
 
 
 def later(events: Sequence[Json], seconds: int) -> str:
-    """Return a time after all events, other than those of a clock that is a day ahead."""
+    """Return a time after all events, except those with a clock that is a day ahead."""
     times = [us for n in range(len(events)) if (us := time_of(events, n)) <= RECEIPT_US]
     return _moment(max(times, default=RECEIPT_US) + seconds * 1_000_000)
 
@@ -329,7 +331,7 @@ def _moment(time_us: int) -> str:
 
 
 def _has_period(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Tell whether a run has a period, be it of a run above it (rule 6.1): another one would say something else."""
+    """Return whether a run or an ancestor has a period (rule 6.1), which a different period would contradict."""
     above = {run.key, run.root}
     while (key := run.parent) and key not in above and key in runs:
         above.add(key)

@@ -1,4 +1,4 @@
-"""Runs operators over worlds and finds the answers that became safer; `python -m bench.proof` prints the table."""
+"""Apply operators to worlds and find the answers that became safer. `python -m bench.proof` prints the table."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from tests.reference.world_events import Json, deliver
 OPERATORS: dict[str, Operator] = {**REMOVALS, **ADDITIONS}
 JUDGES: dict[str, Judge] = {judge.name: judge for judge in (ReferenceJudge(), MemoryJudge(), IndexJudge())}
 EACH = 2
-"""Operators that a world is mutated by, each on its own."""
+"""The number of operators for each world, applied separately."""
 
 
 class Variant(NamedTuple):
@@ -32,7 +32,7 @@ class Variant(NamedTuple):
 
     @property
     def asked_after(self) -> Asked:
-        """Return the questions about the mutated events: of a table that moved, under its catalogue name."""
+        """The questions about the mutated events. They use the catalog name of a table that moved."""
         moved, catalog = self.mutation.moved, self.mutation.catalog
         return self.asked.under({moved[0]: catalog}) if moved and catalog else self.asked
 
@@ -58,7 +58,7 @@ class Violation(NamedTuple):
 
 @dataclass
 class Tally:
-    """How many variants there were of each operator, how many changed an answer, and what became safer."""
+    """The number of variants by operator, the number that changed an answer, and the answers that became safer."""
 
     variants: Counter[str] = field(default_factory=Counter)
     effective: Counter[str] = field(default_factory=Counter)
@@ -82,7 +82,7 @@ class Tally:
 
 
 def variants(numbers: Iterable[int], each: int = EACH) -> Iterator[Variant]:
-    """Yield the worlds of some numbers after operators that apply to them, drawn by the number."""
+    """Yield the worlds with the given numbers after applicable operators, drawn deterministically from the number."""
     for number in numbers:
         world, chance = stream(number), Random(f"operators {number}")
         asked = questions_about(world.events, chance)
@@ -94,7 +94,9 @@ def variants(numbers: Iterable[int], each: int = EACH) -> Iterator[Variant]:
 
 
 def variant_of(number: int, operator: str, world: Stream | None = None, asked: Asked | None = None) -> Variant | None:
-    """Return the world of a number after one operator, always the same; None where it does not apply."""
+    """Return the world of a number after one operator, which is always the same, or None if the operator does not
+    apply.
+    """
     world = world or stream(number)
     asked = asked or questions_about(world.events, Random(f"operators {number}"))
     mutation = OPERATORS[operator](world.events, Random(f"{operator} {number}"))
@@ -102,7 +104,7 @@ def variant_of(number: int, operator: str, world: Stream | None = None, asked: A
 
 
 def judged(variant: Variant, judge: Judge, before: Answers | None = None) -> tuple[list[Violation], bool]:
-    """Return what became safer, and whether any answer changed."""
+    """Return the answers that became safer, and whether any answer changed."""
     before = before or judge.answers(deliver(variant.stream.events), variant.asked)
     after = judge.answers(variant.mutation.delivered, variant.asked_after)
     found = unsafe_answers(variant.asked, before, after, variant.stream.events, variant.mutation)
@@ -110,7 +112,7 @@ def judged(variant: Variant, judge: Judge, before: Answers | None = None) -> tup
 
 
 def campaign(numbers: Iterable[int], judge: Judge, each: int = EACH) -> Tally:
-    """Judge the variants of worlds."""
+    """Compare the answers for the variants of worlds."""
     tally, known = Tally(), (-1, Answers())
     for variant in variants(numbers, each):
         if known[0] != variant.number:
@@ -121,7 +123,7 @@ def campaign(numbers: Iterable[int], judge: Judge, each: int = EACH) -> Tally:
 
 
 def smallest(violation: Violation, judge: Judge) -> Violation:
-    """Return the violation in as few events as it stays in."""
+    """Reduce a violation to the smallest number of events in which it still occurs."""
     variant = violation.variant
 
     def stays(events: Sequence[Json], after: Sequence[Json | None]) -> Unsafe | None:
@@ -144,7 +146,7 @@ def smallest(violation: Violation, judge: Judge) -> Violation:
 
 
 def _runs_with_less(variant: Variant) -> set[str]:
-    """Return the runs that a removal changed: without one of their events, more would be missing than was removed."""
+    """Return the runs that a removal changed. Dropping their events would remove more than the operator did."""
     if variant.operator not in REMOVALS:
         return set()
     events, after = variant.stream.events, variant.mutation.events
@@ -152,7 +154,7 @@ def _runs_with_less(variant: Variant) -> set[str]:
 
 
 def smallest_of_each(kinds: Mapping[tuple[str, str], list[Violation]], judge: Judge) -> Iterator[Violation]:
-    """Yield a shrunk violation of each kind, the smallest of a few."""
+    """Yield a reduced violation of each kind, the smallest of a few."""
     for _, found in sorted(kinds.items()):
         few = sorted(found, key=lambda each: len(each.variant.stream.events))[:3]
         yield min((smallest(each, judge) for each in few), key=lambda each: len(each.variant.mutation.events))

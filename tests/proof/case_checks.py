@@ -1,4 +1,4 @@
-"""The inputs of `cases/` and their correct answers, as `cases.toml` writes them."""
+"""The inputs in `cases/` and their correct answers from `cases.toml`."""
 
 import json
 import tomllib
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Check:
-    """A question about a case, and the answers that are correct."""
+    """A question about a case, and its correct answers."""
 
     text: str
     question: str
@@ -39,7 +39,7 @@ class Check:
 
 @dataclass(frozen=True)
 class LineageCase:
-    """An input and what is asked about it; rules: those of the specification that its answers need."""
+    """An input and its questions. rules: the rules of the specification on which the answers depend."""
 
     name: str
     delivered: tuple[Delivered, ...]
@@ -83,7 +83,7 @@ def _check(text: str) -> Check:
 
 
 def _wrong(check: Check, delivered: Sequence[Delivered], judge: Judge) -> str | None:
-    """Return what a judge answers instead, None where it is right."""
+    """Return the judge's answer if it is wrong, else None."""
     mentions = Mentions([each for each in delivered if check.as_of_us is None or each.time_us <= check.as_of_us])
     answer = _answer(check, judge.answers(delivered, check.asked, check.as_of_us), mentions)
     return None if answer in check.allowed else f"{check.text}: {answer}"

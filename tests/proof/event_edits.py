@@ -1,4 +1,4 @@
-"""Lists of events, changed by copying: what operators of the proof share."""
+"""Copy and change lists of events. The operators of the proof share these functions."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,16 +14,16 @@ from tests.reference.world_events import RECEIPT_US, Json, deliver, event_id
 Change = Callable[[Json], None]
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 PATHS = ("abfss://", "s3://", "gs://", "hdfs://", "wasbs://", "file")
-"""How namespaces begin in which the name of a table is a folder."""
+"""Prefixes of namespaces in which the name of a table is a folder."""
 
 
 @dataclass(frozen=True)
 class Mutation:
     """A list of events after an operator.
 
-    events: place by place what became of the events before (None: removed), then what was appended.
-    where: the places that changed; what: what was removed or added, for reports.
-    moved: the location that a table had, and its new one; catalog: the name under which it is asked for.
+    events: the changed events in their old places (None for a removed one), followed by appended events. where: the
+    places that changed. what: the removed or added part, for reports. moved: the old and new location of a table.
+    catalog: its name in questions.
     """
 
     events: Sequence[Json | None]
@@ -38,7 +38,7 @@ class Mutation:
 
     @property
     def delivered(self) -> list[Delivered]:
-        """Return the events as received, each at the same moment as before."""
+        """The events as received, each at the same time as before."""
         return [
             Delivered(event, RECEIPT_US + n * 1_000_000, event_id(event))
             for n, event in enumerate(self.events)
@@ -72,7 +72,7 @@ class Place:
 
 
 def places(events: Sequence[Json], *roles: str) -> Iterator[Place]:
-    """Yield the datasets of run events in the roles `inputs`, `outputs`."""
+    """Yield the datasets of run events in the roles `inputs` and `outputs`."""
     for index, event in enumerate(events):
         for role in roles if "run" in event else ():
             for number, named in enumerate(event.get(role) or []):
@@ -80,7 +80,7 @@ def places(events: Sequence[Json], *roles: str) -> Iterator[Place]:
 
 
 def changed(events: Sequence[Json], where: Iterable[int], change: Change) -> list[Json | None]:
-    """Return the events with copies at some places, on which a function works; no part of a copy is there twice."""
+    """Return the events, after applying a function to deep copies of those at some places."""
     result: list[Json | None] = list(events)
     for index in set(where):
         result[index] = copied = json.loads(json.dumps(events[index]))
@@ -91,7 +91,7 @@ def changed(events: Sequence[Json], where: Iterable[int], change: Change) -> lis
 def changed_datasets(
     events: Sequence[Json], where: Iterable[int], role: str, name: Name, change: Change
 ) -> list[Json | None]:
-    """Return the events where a function has worked on the mentions of one dataset in one role, by all its names."""
+    """Return the events, after applying a function to the mentions of a dataset in a role, under all its names."""
     bound = bound_names(events)
     meant = bound(name)
 
@@ -104,19 +104,19 @@ def changed_datasets(
 
 
 def bound_names(events: Sequence[Json]) -> Callable[[Name], Name]:
-    """Return what tells which dataset a name means in the end."""
+    """Return a function that resolves a name to its final dataset."""
     names = Names(deliver(events), canonical_form)
     return lambda name: names.bound(*name, NEVER)
 
 
 def changes_nothing(named: Json) -> bool:
-    """Tell whether a mention of an output neither drops nor renames it."""
+    """Return whether an output is neither dropped nor renamed."""
     change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
     return change not in ("DROP", "RENAME")
 
 
 def ended_names(events: Sequence[Json]) -> set[Name]:
-    """Return the datasets that an event drops or renames: what follows is made anew, or under another name."""
+    """Return the datasets that an event drops or renames. Later events are about recreated or renamed datasets."""
     bound, found = bound_names(events), set[Name]()
     for place in places(events, "outputs"):
         if not changes_nothing(place.named):
@@ -126,7 +126,7 @@ def ended_names(events: Sequence[Json]) -> set[Name]:
 
 
 def same_run(events: Sequence[Json], index: int) -> list[int]:
-    """Return the places of all events of the run of an event."""
+    """Return the places of all events of an event's run."""
     run_id = events[index]["run"]["runId"].lower()
     return [n for n, event in enumerate(events) if "run" in event and event["run"]["runId"].lower() == run_id]
 
@@ -140,7 +140,7 @@ def time_of(events: Sequence[Json], index: int) -> int:
 
 
 def order_of(events: Sequence[Json], index: int) -> tuple[bool, int, int, str]:
-    """Return what orders the events of a run (rule 1.3)."""
+    """Return the sort key of an event within its run (rule 1.3)."""
     event = events[index]
     return Delivered(event, RECEIPT_US + index * 1_000_000, event_id(event)).order
 
@@ -157,5 +157,5 @@ def steps_of(lineage: Facets) -> Iterator[Any]:
 
 
 def folded_column(column: str) -> str:
-    """Return what the spellings of a column share: no case, quotes, or parts of arrays and maps tell two apart."""
+    """Return a common form of a column's spellings, without case, quotes, and parts of arrays and maps."""
     return column.casefold().replace("._element", "").replace("._value", "").replace('"', "")

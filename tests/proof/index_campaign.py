@@ -1,4 +1,4 @@
-"""Runs operators over worlds and judges many variants by one index, which costs less than an index for each."""
+"""Apply operators to worlds and check many variants with one index, which costs less than one index for each."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
@@ -16,13 +16,13 @@ from tests.reference.world_events import RECEIPT_US, Json, event_id
 from tests.reference.worlds import prefix
 
 TOGETHER = 40
-"""Variants in one index."""
+"""Number of variants in one index."""
 MOST_AT_ONCE = 120
-"""Events that the index takes at once, at most."""
+"""Maximum number of events in one batch of the index."""
 
 
 class _Placed(NamedTuple):
-    """A variant, and the prefix of its world before and after the operator."""
+    """A variant, and the prefixes of its world before and after the operator."""
 
     variant: Variant
     before: str
@@ -30,12 +30,12 @@ class _Placed(NamedTuple):
 
 
 def campaign_of(judge: str, numbers: Iterable[int], each: int = EACH) -> Tally:
-    """Judge the variants of worlds by a judge of some name; those of the index share files."""
+    """Check the variants of worlds with the judge of the given name. Variants of the index judge share index files."""
     return campaign_in_index(numbers, each) if judge == "index" else campaign(numbers, JUDGES[judge], each)
 
 
 def campaign_in_index(numbers: Iterable[int], each: int = EACH) -> Tally:
-    """Judge the variants of worlds by indexes."""
+    """Compare the answers of shared indexes for the variants of worlds."""
     tally, waiting = Tally(), list[Variant]()
     for variant in portable_variants(numbers, each):
         waiting.append(variant)
@@ -67,7 +67,7 @@ def _judge(variants: Sequence[Variant], tally: Tally) -> None:
 
 
 def _placed(variants: Sequence[Variant]) -> Iterator[_Placed]:
-    """Give each variant a prefix; variants of one world share the prefix of the world before the operator."""
+    """Give each variant a prefix. Variants of one world share the prefix of the unchanged world."""
     places: dict[int, str] = {}
     for number, variant in enumerate(variants):
         before = places.setdefault(variant.number, prefix(2 * number))
@@ -79,7 +79,7 @@ def _delivered(events: Iterable[Json]) -> list[Delivered]:
 
 
 class _Worlds:
-    """What an index answers about each of its worlds."""
+    """The answers of an index about each of its worlds."""
 
     def __init__(self, here: View) -> None:
         self._here = here

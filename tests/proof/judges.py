@@ -1,4 +1,6 @@
-"""Who answers about a list of events: the reference, the rules in memory, the index on disk."""
+"""The implementations that answer questions about a list of events: the reference, the rules in memory, and
+the index.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -41,7 +43,7 @@ class Judge:
 
 
 class ReferenceJudge(Judge):
-    """The brute-force reading of the rules."""
+    """The brute-force implementation of the rules."""
 
     name = "reference"
 
@@ -74,7 +76,7 @@ class ReferenceJudge(Judge):
 
 
 class MemoryJudge(Judge):
-    """The product's rules, deriving all at once."""
+    """Headwater's rules, applied to all events at once."""
 
     name = "memory"
 
@@ -84,7 +86,7 @@ class MemoryJudge(Judge):
 
 
 class IndexJudge(Judge):
-    """The index on disk, which takes events in small batches."""
+    """The index on disk, which receives the events in small batches."""
 
     name = "index"
 
@@ -97,7 +99,7 @@ class IndexJudge(Judge):
 
 
 def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, asked: Asked) -> Answers:
-    """Ask the product's questions."""
+    """Ask Headwater the questions."""
     used = verdicts_answer(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
         folded(((spelt(each), each.verdict) for each in used), USE_FIRST),
@@ -122,7 +124,7 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
 
 
 def all_exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> Sequence[Any]:
-    """Return the surface of the tag; nothing if no column has it."""
+    """Return the surface of the tag, or nothing if no column has it."""
     try:
         looked = find_surface(snapshot, rules, counted, tag=TAG, source=None)
     except NotKnown:
@@ -131,7 +133,7 @@ def all_exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -
 
 
 def exposure_of(item: Any) -> str:
-    """Return the state of a column; rows that were written in the clear count more than what masks since."""
+    """Return the state of a column. Rows written in the clear take precedence over later masking."""
     if item.tagged and item.exposure == "exposed":
         return "tagged"
     once = item.exposure == "once_exposed" or (item.exposure != "exposed" and item.exposed_until)
@@ -143,7 +145,7 @@ SURFACE_FIRST = ("tagged", "exposed", "once exposed", "unknown", "masked")
 
 
 def folded(answers: Iterable[tuple[Any, str]], order: tuple[str, ...]) -> Folded:
-    """Return answers by folded column; of columns that differ in spelling only, the answer that ranks higher."""
+    """Return answers by folded column. If columns differ only in spelling, the higher-ranked answer counts."""
     found = Folded()
     for column, answer in answers:
         key = fold(column)

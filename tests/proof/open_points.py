@@ -1,4 +1,4 @@
-"""What does not hold yet, as `open.toml` lists it."""
+"""The violations that are still open, as listed in `open.toml`."""
 
 import tomllib
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class OpenKind:
-    """An operator that makes answers of a question safer.
+    """An operator that makes answers to a question safer.
 
-    rules: those of the specification that will close it.
+    rules: the rules of the specification that will fix this.
     """
 
     operator: str

@@ -1,4 +1,4 @@
-"""Prefixes the namespaces of worlds that share a lake or index, and removes the prefix from answers."""
+"""Add a prefix to the namespaces of worlds that share a lake or index, and remove it from answers."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.reference.world_events import Json
 from tests.reference.worlds import world_in
 
 PLACED = ("arn:", "oracle:", "jdbc:")
-"""How namespaces begin that are none any more with something before them; their streams are left out."""
+"""Prefixes of namespaces that would become invalid with a prefix. Their streams are left out."""
 
 
 def portable_variants(numbers: Iterable[int], each: int = EACH) -> Iterator[Variant]:
@@ -23,7 +23,7 @@ def portable_variants(numbers: Iterable[int], each: int = EACH) -> Iterator[Vari
 
 
 def by_world(rows: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return what is about each world, by the beginning of its namespaces."""
+    """Group rows by world, using the prefix of their namespaces."""
     found: dict[str, list[Any]] = {}
     for row in rows:
         if world := world_in(row.namespace):
@@ -32,18 +32,21 @@ def by_world(rows: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def plain(named: Any, world: str) -> Any:
-    """Return a dataset or column of a world as its events name it."""
+    """Return a dataset or column of a world under its original name."""
     return (named[0].replace(world, ""), *named[1:])
 
 
 def _is_placed(variant: Variant) -> bool:
     text = json.dumps(variant.stream.events)
-    several_hosts = re.search(r'"namespace": "[^"]*,', text)  # whose canonical form follows the order of their names
+    # the canonical form depends on the order of the host names
+    several_hosts = re.search(r'"namespace": "[^"]*,', text)
     return bool(several_hosts) or any(f'"namespace": "{begin}' in text for begin in PLACED)
 
 
 def _portable(variant: Variant) -> Variant:
-    """Return a variant in which files lie in a bucket: what has no `://` is another system with something before it."""
+    """Return a variant whose files are in a bucket, because a prefix would turn a namespace without `://` into another
+    system.
+    """
     stream = Stream(variant.stream.name, [_in_bucket(event) for event in variant.stream.events])
     moved = variant.mutation.moved
     mutation = replace(
@@ -89,13 +92,15 @@ def moved_events(events: Iterable[Json], world: str) -> list[Json]:
 
 
 def prefixed(namespace: str, world: str) -> str:
-    """Return a namespace of a world."""
+    """Return a namespace with the prefix of a world."""
     scheme, mark, rest = namespace.rpartition("://")
     return f"{scheme}{mark}{world}{rest}"
 
 
 def _own_run(run_id: str, world: str) -> str:
-    """Return another id for each world; ids of one world keep their order, but for those of several clocks."""
+    """Return a different run id for each world. Within a world, ids keep their order, except those of
+    several clocks.
+    """
     if not re.match("[0-9a-fA-F]{8}-", run_id):
         return run_id
     block = zlib.crc32(world.encode()) ^ int(run_id[:8], 16)

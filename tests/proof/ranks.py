@@ -1,7 +1,8 @@
-"""Answers as ranks, and where an answer after a mutation is safer than the events prove.
+"""Rank answers, and find answers after a mutation that are safer than the events prove.
 
 The orders are used > unknown > unused, exposed > once exposed > unknown > masked > absent, and returned column > stop >
-nothing. An answer afterwards ranks at least as the smaller of the answer before and `unknown` (or a stop).
+nothing. An answer after a mutation must rank at least as high as the lower of the earlier answer and `unknown` (or a
+stop).
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, deliver
 
 Column = tuple[str, str, str | None]
-"""Namespace, name and column, casefolded; no column where a dataset has unknown ones."""
+"""Namespace, name and column, casefolded. The column is None if a dataset has unknown columns."""
 
 TAG = "pii"
 QUESTIONS = ("unused", "surface", "impact", "upstream")
@@ -31,7 +32,7 @@ UNKNOWN_USE, UNKNOWN_SURFACE = USE["unknown"], SURFACE["unknown"]
 
 
 class Reached(NamedTuple):
-    """What impact or upstream returns: columns, and the datasets where column lineage stops."""
+    """The result of impact or upstream: columns, and the datasets at which column lineage stops."""
 
     columns: frozenset[Column] = frozenset()
     stops: frozenset[Name] = frozenset()
@@ -39,14 +40,14 @@ class Reached(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """The columns whose impact and upstream are asked for, as events name them."""
+    """The columns for the impact and upstream questions, with the names of the events."""
 
     impact: tuple[Column, ...]
     upstream: tuple[Column, ...]
     mode: Mode = "any"
 
     def under(self, names: Mapping[Name, Name]) -> "Asked":
-        """Return the same questions about the datasets under other names."""
+        """Return the same questions for renamed datasets."""
 
         def renamed(columns: Iterable[Column]) -> tuple[Column, ...]:
             return tuple((*names.get(canonical(*column[:2]), column[:2]), column[2]) for column in columns)
@@ -57,7 +58,7 @@ class Asked:
 class Folded(dict[Column, str]):
     """Answers by folded column.
 
-    spelt: the same by the spelling of each column, as several that the judge tells apart may fold to one.
+    spelt: the answers by exact spelling, because several columns of the judge may fold to one.
     """
 
     def __init__(self, answers: Mapping[Column, str] = MappingProxyType({})) -> None:
@@ -67,7 +68,7 @@ class Folded(dict[Column, str]):
 
 @dataclass
 class Answers:
-    """What a judge answers about a list of events; impact and upstream by the number of the question."""
+    """The answers of a judge about a list of events. Impact and upstream are in the order of the questions."""
 
     unused: dict[Column, str] = field(default_factory=dict)
     surface: dict[Column, str] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Answers:
 
 
 class Unsafe(NamedTuple):
-    """An answer that became safer: the question, what it is about, and the answers."""
+    """An answer that became safer: the question, its subject, and the answers."""
 
     question: str
     subject: str
@@ -89,7 +90,7 @@ class Unsafe(NamedTuple):
 
 
 class Mentions:
-    """What a list of events names: the columns of newest generations, and which dataset is made of which."""
+    """The columns of newest generations that events name, and the sources of each dataset."""
 
     def __init__(self, delivered: Sequence[Delivered]) -> None:
         known = sorted(stored(delivered, None, None), key=lambda event: event.order)
@@ -99,7 +100,7 @@ class Mentions:
         self.generations = Generations(runs, self.names)
         self.columns: set[Column] = set()
         self.spelt: set[Column] = set()
-        """The same, where parts of arrays and maps tell columns apart."""
+        """The same columns, with the parts of arrays and maps kept."""
         self.reads: dict[Name, set[Name]] = defaultdict(set)
         self.listed: set[Name] = set()
         told = (event.facets("job").get("sql") or {} for event in events)
@@ -120,11 +121,11 @@ class Mentions:
                 for entry in entries_of(event):
                     targets |= self._read(entry, event, run)
                     sources |= self._read_lineage({"facets": {"lineage": entry}}, event, run)
-                if event.facets("job").get("sql"):  # it may read what the run writes
+                if event.facets("job").get("sql"):  # SQL may read what the run writes
                     sources |= targets
             for target in targets:
                 self.reads[target] |= sources
-        for alias in self.names.bindings:  # the rows may have been copied from one location of a name to another
+        for alias in self.names.bindings:  # the rows may have been copied between the locations of a name
             places = {location for _, location in self.names.locations(alias)}
             for place in places:
                 self.reads[place] |= places - {place}
@@ -136,14 +137,14 @@ class Mentions:
         return is_end_of_a_name(name, self.listed)
 
     def is_alias(self, name: Name) -> bool:
-        """Tell whether only lineage and SQL know a name, and the SQL means another dataset by it."""
+        """Return whether only lineage and SQL use a name and the SQL defines it as an alias."""
         return name not in self.listed and any(f" as {name[1].casefold()}" in query for query in self.sql)
 
     def of_dataset(self, name: Name) -> set[Column]:
         return {column for column in self.columns if column[:2] == name}
 
     def feeding(self, name: Name) -> set[Name]:
-        """Return the datasets that a dataset is made of, however far away."""
+        """Return the direct and indirect sources of a dataset."""
         found: set[Name] = set()
         front = {name}
         while front:
@@ -161,7 +162,7 @@ class Mentions:
         return {name}
 
     def _take_list(self, named: Json, event: Delivered, *, is_output: bool) -> None:
-        """Take the columns of a list, which with a DROP or RENAME is about what was there before."""
+        """Add the columns of a schema. With a DROP or RENAME, the schema describes the dataset before the change."""
         every = self.generations
         dataset = every.described(named, event) if is_output else every.said(named, event, None)
         if dataset and dataset == every.newest(dataset[:2]):
@@ -169,7 +170,7 @@ class Mentions:
             self._take(dataset[:2], (".".join(path) for path in schema_paths(fields)))
 
     def _renamed(self, named: Json, event: Delivered) -> set[Name]:
-        """Return what a dataset was called before a RENAME: what fed it feeds the new name, which its readers read."""
+        """Return the old name of a renamed dataset. Its sources become sources of the new name."""
         previous = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
         before = self.names.mention({**previous, "facets": {}}, event) if previous else None
         if not before:
@@ -179,7 +180,7 @@ class Mentions:
         return {before}
 
     def _read_lineage(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
-        """Return the datasets among the sources of lineage, and take their columns."""
+        """Return the source datasets in lineage, and add their columns."""
         found: set[Name] = set()
         every, is_told = self.generations, self._describes(run, event)
         for step in lineage_sources(facets_of(named)):
@@ -200,36 +201,38 @@ class Mentions:
 
 
 def describes(run: Run | None, event: Delivered) -> bool:
-    """Tell whether lineage of an event counts: of complete snapshots (rule 1.11) only that of one event does."""
+    """Return whether lineage of an event counts. Among complete snapshots (rule 1.11), only one event counts."""
     return run is None or event in run.telling or event not in run.counted
 
 
 def _replaced_declarations(events: Sequence[Delivered]) -> set[str]:
-    """Return the ids of JobEvents that newer ones of their job replace: the lineage in them counts no more (6.5)."""
+    """Return the ids of JobEvents that newer ones of their job replace, so that their lineage no longer
+    counts (6.5).
+    """
     declared = [each for each in events if "job" in each.event and "run" not in each.event]
     newest = {job_key(each.event["job"]): each.event_id for each in declared}
     return {each.event_id for each in declared} - set(newest.values())
 
 
 def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:
-    """Tell whether only lineage names a dataset, and it may be another one: which one, the SQL alone can tell."""
+    """Return whether only lineage names a dataset, and only the SQL can show to which dataset the name refers."""
     ends = (f".{name[1]}", f"/{name[1]}")
     return name not in listed and any(each[0] == name[0] and each[1].endswith(ends) for each in listed)
 
 
 def entries_of(event: Delivered) -> list[Facets]:
-    """Return the entries about datasets in the `lineage` facets of the run and the job of an event."""
+    """Return the entries about datasets in the `lineage` facets of an event's run and job."""
     facets = (event.facets(entity).get("lineage") or {} for entity in ("run", "job"))
     return [entry for each in facets for entry in each.get("entries") or [] if entry.get("type") == "DATASET"]
 
 
 def lineage_sources(facets: Facets) -> list[Facets]:
-    """Return the datasets among the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
+    """Return the source datasets in a `columnLineage` facet, or in a `lineage` facet of an output."""
     return [each for each in all_sources(facets) if each.get("type", "DATASET") == "DATASET"]
 
 
 def all_sources(facets: Facets) -> list[Facets]:
-    """Return the sources of these facets, datasets and jobs."""
+    """Return the sources of these facets, both datasets and jobs."""
     told, entry = facets.get("columnLineage") or {}, facets.get("lineage") or {}
     found = [step for each in (told.get("fields") or {}).values() for step in each.get("inputFields") or []]
     found += [step for each in (entry.get("fields") or {}).values() for step in each.get("inputs") or []]
@@ -239,7 +242,7 @@ def all_sources(facets: Facets) -> list[Facets]:
 def unsafe_answers(
     asked: Asked, before: Answers, after: Answers, events: Sequence[Json], mutation: Mutation
 ) -> list[Unsafe]:
-    """Return the answers that are safer after a mutation than what the events before it proved."""
+    """Return the answers after a mutation that are safer than the events before it proved."""
     was, now = Mentions(deliver(events)), Mentions(mutation.delivered)
     moved = {was.bound(mutation.moved[0]): now.bound(mutation.moved[1])} if mutation.moved else {}
     unused = _still_spelt(before.unused, USE, was, now, moved)
@@ -261,7 +264,7 @@ def unsafe_answers(
             if was.is_end_of_a_name(asked_name) or was.is_alias(asked_name):
                 continue
             if mutation.moved is None and not _is_named(subject, now):
-                continue  # no other event names the column that is asked
+                continue  # no other event names the column of the question
             lost = _lost(question, one, other, was, now, moved=moved)
             if lost and question == "upstream" and mutation.moved is not None:
                 there = (*moved.get(asked_name, asked_name), subject[2])
@@ -278,10 +281,10 @@ def unsafe_answers(
 def _still_spelt(
     before: Mapping[Column, str], ranks: Mapping[str, int], was: Mentions, now: Mentions, moved: Mapping[Name, Name]
 ) -> dict[Column, str]:
-    """Return answers without those about columns that no event spells any more, where another column folds to the same.
+    """Return answers without columns in spellings that no event uses any more, if another column folds to the same.
 
-    A judge tells `m._value.x` and `m.x` apart where no list shows that `m` is a map. Other spellings of a column are
-    judged with it: without a list, the judge may not know any more that they are one.
+    A judge treats `m._value.x` and `m.x` as different columns if no schema shows that `m` is a map. Without a schema,
+    the judge may not know that two spellings are one column, so they are compared together.
     """
     found = dict(before)
     for column, spelt in before.spelt.items() if isinstance(before, Folded) else ():
@@ -337,7 +340,7 @@ def _unsafe_surface(
 def _lost(
     question: str, before: Reached, after: Reached, was: Mentions, now: Mentions, *, moved: Mapping[Name, Name]
 ) -> list[Column]:
-    """Return the columns that are returned no more and that no stop leads to."""
+    """Return the columns that are no longer returned and that no stop explains."""
     lost = []
     for column in sorted(before.columns - after.columns, key=repr):
         new = (*moved.get(column[:2], column[:2]), column[2])
@@ -352,7 +355,7 @@ def _lost(
 
 
 def leads(question: str, stop: Name, datasets: set[Name], *mentions: Mentions) -> bool:
-    """Tell whether one of some datasets is behind a stop, by what runs read and write."""
+    """Return whether one of the datasets is beyond a stop, according to what runs read and write."""
     if question == "upstream":
         return any(datasets & each.feeding(stop) for each in mentions)
     return any(stop in each.feeding(name) for each in mentions for name in datasets)

@@ -42,7 +42,8 @@ def empty_input_fields(events: Sequence[Json], chance: Random) -> Mutation | Non
 def drop_field(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop one output column from `columnLineage`.
 
-    Inputs of a struct and of a column in it account for both (rule 4.9): without one, the other claims to be all.
+    Columns that are nested in another output column, or contain one, are left out: either column's inputs account for
+    both (rule 4.9), so the remaining one would appear complete.
     """
     fields = [(place, column) for place, column, _ in _fields(events) if _stay_named(events, place, column)]
     fields = [(place, column) for place, column in fields if not _is_nested_in_another(events, place, column)]
@@ -52,10 +53,10 @@ def drop_field(events: Sequence[Json], chance: Random) -> Mutation | None:
 def drop_transformations(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop `transformations` from one column of `columnLineage`, or from all.
 
-    An INDIRECT edge becomes DIRECT, so that lineage may contradict the SQL of its run, which then counts no more (rule
-    4.9). A run is left out if a declaration of its job explains the columns of which only that SQL told. Lineage
-    without transformations that names what the run does not list yields to the SQL (rule 4.10a): if they contradict
-    each other, the run is left out, too.
+    An INDIRECT edge becomes DIRECT, so that lineage may contradict the SQL of its run, which then no longer counts
+    (rule 4.9). A run is left out if a declaration of its job explains columns that only this SQL reported. Lineage
+    without transformations that names unlisted datasets yields to the SQL (rule 4.10a). If they contradict each other,
+    the run is left out, too.
     """
     having = [
         place
@@ -89,10 +90,10 @@ def drop_column_lineage(events: Sequence[Json], chance: Random) -> Mutation | No
 
 
 def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Let a reader report one column of what it reads.
+    """Reduce the schema of an input to one column.
 
-    A run that has to account for all known columns of what it writes (rule 4.9) has to account for one less if no event
-    names a column any more. Such a column is left out: that it exists is what its lists say.
+    A writer has to account for all known columns of its output (rule 4.9). If no event names a column any more, it has
+    to account for one fewer. Such columns are left out, because only these schemas show that they exist.
     """
     having = [place for place in places(events, "inputs") if len(_columns(place.named)) > 1]
     having = [place for place in having if not _makes_known_columns(events, place)]
@@ -112,9 +113,9 @@ def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | Non
 
 
 def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Shorten the name of an input inside `columnLineage`, as OpenLineage's SQL parser does.
+    """Shorten the name of an input within `columnLineage`, as OpenLineage's SQL parser does.
 
-    Lineage without transformations that names what the run does not list yields to the SQL: see `drop_transformations`.
+    Lineage without transformations that names unlisted datasets yields to the SQL: see `drop_transformations`.
     """
     found = [
         (place, name)
@@ -140,16 +141,16 @@ def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the SQL of a job; with the exception of `drop_transformations`.
+    """Drop the SQL of a job, with the exceptions of `drop_transformations`.
 
-    Steps of Spark's RDDs have no SQL: without it, one that reads what it writes is only read (rule 11.2). And SQL that
-    alone names a column of an input is left out if a job or a dataset as a whole feeds that input. The column may hold
-    anything, and so may what is made of it; without the SQL, no event names such a column.
+    Steps of Spark's RDDs have no SQL: without it, a step that reads its output only reads (rule 11.2). SQL is also left
+    out if it alone names a column of an input that a job or a whole dataset feeds. That column may contain anything,
+    and so may the columns made from it. Without the SQL, no event names the column.
     """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["job"]).get("sql")]
     having = [n for n in having if not _names_other_columns(events, n)]
     having = [n for n in having if not is_rdd_step(events[n]["job"]["name"])]
-    having = [n for n in having if _inputs(events, n)]  # what only the SQL names is lost with it
+    having = [n for n in having if _inputs(events, n)]  # a run without inputs would lose what only its SQL names
     having = [n for n in having if not any(_of_declarations(events, each) for each in _outputs(events, n))]
     if not having:
         return None
@@ -160,20 +161,19 @@ def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_overwrite(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop OVERWRITE."""
     having = [place for place in places(events, "outputs") if _change(place) == "OVERWRITE"]
     return _drop_facet(events, chance, having, "lifecycleStateChange")
 
 
 def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop a `subset` where another mention of the dataset still shows one.
+    """Drop a `subset` if another mention of the dataset still has one.
 
-    Runs are left out whose statement would replace all rows otherwise: of these only the `subset` shows that they do
-    not (rule 6.7). So are inputs that the lineage or SQL of the run covers, but without a column of the condition: by
-    rule 4.11, only the `subset` shows that the output depends on this column.
+    Two cases are left out. The first is a run whose statement would otherwise replace all rows, because only its
+    `subset` shows that it does not (rule 6.7). The second is an input that the lineage or SQL of the run covers without
+    the condition's column: by rule 4.11, only the `subset` shows that the output depends on this column.
     """
     having = [place for place in places(events, "inputs", "outputs") if _subset_holders(place.named)]
-    having = [place for place in having if _change(place) not in ("DROP", "RENAME")]  # then the whole table is gone
+    having = [place for place in having if _change(place) not in ("DROP", "RENAME")]  # these remove the whole table
     having = [place for place in having if place.role == "inputs" or not _is_of_a_rewrite(events, place)]
     having = [place for place in having if any(each != place and each.name == place.name for each in having)]
     having = [place for place in having if place.role == "outputs" or not _selects_by_more(events, place)]
@@ -192,9 +192,9 @@ def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
 def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop `nominalTime` of a run.
 
-    Without its period, a run that was written after newer periods looks like one of a job that has changed: it becomes
-    the newest execution. Two kinds of them are left out. After a whole rewrite, the rows of the newer period count only
-    because their execution is the newest (rule 6.9). And only a current writer accounts for a column (rule 8.2 a).
+    Without its period, a run that was written after newer periods looks like one of a changed job: it becomes the
+    newest execution. Two cases are left out. After a whole rewrite, the rows of the newer period count only because
+    their execution is the newest (rule 6.9). And only a current writer accounts for a column (rule 8.2 a).
     """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["run"]).get("nominalTime")]
     newer = {n: _of_newer_periods(events, n) for n in having}
@@ -213,15 +213,15 @@ def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None
 
 
 def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop an input that the lineage of the run names, with its list of columns: see `trim_reader_schema`.
+    """Drop an input that the run's lineage names, including its schema: see `trim_reader_schema`.
 
-    SQL is read by the names of the inputs. If it contradicts the lineage, that alone counts without the input.
+    SQL is read with the names of the inputs. If it contradicts the lineage, only the lineage counts without the input.
     """
     found = [
         place
         for place in places(events, "inputs")
         if any(place.name in _sources(each) for each in _newest_lineage(events, place.event))
-        if not _tells_more(events, place)  # which would be lost, too
+        if not _tells_more(events, place)  # information of the mention would be lost, too
         if not _makes_known_columns(events, place)
         if not any(_is_contradicted(events, each) for each in _outputs(events, place.event))
     ]
@@ -239,9 +239,9 @@ def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the terminal event of a run of which other events name the same inputs, outputs and sources of lineage.
+    """Drop the terminal event of a run whose other events name the same inputs, outputs and lineage sources.
 
-    After a DROP or RENAME of an output it may be the only event by which the output exists again.
+    After a DROP or RENAME of an output, the event may be the only one that recreates the output, so it is left out.
     """
     found, ended, bound = [], ended_names(events), bound_names(events)
     for index, event in enumerate(events):
@@ -284,7 +284,7 @@ REMOVALS: dict[str, Operator] = {
 
 
 def _of_newer_periods(events: Sequence[Json], index: int) -> list[int]:
-    """Return the ends of other runs of the job that write the same for a newer period, and ended before."""
+    """Return the end events of other runs of the job that wrote the same output earlier, for a newer period."""
     written, job, own = _written_names(events), events[index]["job"]["name"], _period_end(events[index])
     return [
         other
@@ -299,7 +299,7 @@ def _of_newer_periods(events: Sequence[Json], index: int) -> list[int]:
 
 
 def _written_names(events: Sequence[Json]) -> Callable[[int], set[Name]]:
-    """Return what tells the outputs of the run of an event; of the names before and after a RENAME, the first."""
+    """Return a function that returns the outputs of an event's run, with one common name for renamed datasets."""
     bound, renamed, names_in_time = bound_names(events), dict[Name, Name](), Names(deliver(events), canonical_form)
     for place in places(events, "outputs"):
         before = (place.facets.get("lifecycleStateChange") or {}).get("previousIdentifier")
@@ -319,7 +319,9 @@ def _written_names(events: Sequence[Json]) -> Callable[[int], set[Name]]:
 
 
 def _is_rewritten(events: Sequence[Json], index: int, others: list[int]) -> bool:
-    """Tell whether, by events or commits, what a run writes is replaced as a whole after other runs wrote it."""
+    """Return whether events or commits show that the output of a run is completely replaced after other
+    runs wrote it.
+    """
     written, begin_us = _written_names(events), min(time_of(events, each) for each in others)
     commits = [each for event in events if "run" in event for each in _commits(event) if each.get("proves") == "whole"]
     whole = {each["run"].lower() for each in commits}
@@ -335,7 +337,7 @@ def _commits(event: Json) -> list[Json]:
 
 
 def _tells_of(events: Sequence[Json], index: int, others: list[int]) -> bool:
-    """Tell whether the lineage or SQL of a run names columns that the lineage and SQL of other runs do not."""
+    """Return whether the lineage or SQL of a run names columns that the lineage and SQL of other runs do not."""
     return not _told_columns(events, index) <= set[str]().union(*(_told_columns(events, each) for each in others))
 
 
@@ -354,7 +356,7 @@ def _told_columns(events: Sequence[Json], index: int) -> set[str]:
 
 
 def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether only a run that reads a dataset names some column that a writer has to account for."""
+    """Return whether only a run that reads a dataset names a column for which a writer must account."""
     bound, reading = bound_names(events), set(same_run(events, place.event))
     name, columns = bound(place.name), set[str]()
     others = set[str]()
@@ -371,7 +373,7 @@ def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
 
 
 def _names_other_columns(events: Sequence[Json], index: int) -> bool:
-    """Tell whether only the SQL of a run names some column of an input that something as a whole feeds."""
+    """Return whether only the SQL of a run names a column of an input that a job or whole dataset feeds."""
     bound, queries = bound_names(events), [facets_of(events[n]["job"]).get("sql") for n in same_run(events, index)]
     fed = {bound((each["namespace"], each["name"])) for each in _entries(events) if _is_fed_as_a_whole(each)}
     for query in (each["query"] for each in queries if fed and each and each.get("query")):
@@ -396,7 +398,7 @@ def _is_fed_as_a_whole(entry: Json) -> bool:
 
 
 def _named_columns(events: Sequence[Json], name: Name) -> set[str]:
-    """Return the columns of a dataset that lists and lineage name."""
+    """Return the columns of a dataset that schemas and lineage name."""
     bound, found = bound_names(events), set[str]()
     for place in places(events, "inputs", "outputs"):
         sources = all_sources(place.facets)
@@ -413,7 +415,7 @@ def _named_columns(events: Sequence[Json], name: Name) -> set[str]:
 
 
 def _lists_too_few(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether the list of a run for an output is missing, documented only, or lacks a column of its lineage."""
+    """Return whether the schema of a run's output is missing, only documentation, or lacks a column of its lineage."""
     bound, run = bound_names(events), [events[each] for each in same_run(events, place.event)]
     own = [each for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     facets = [facets_of(event[entity]).get("lineage") or {} for event in run for entity in ("run", "job")]
@@ -425,12 +427,12 @@ def _lists_too_few(events: Sequence[Json], place: Place) -> bool:
 
 
 def _may_rewrite(place: Place) -> bool:
-    """Tell whether a run may replace all rows of an output: only a CREATE, or nothing, never does by itself."""
+    """Return whether a run may replace all rows of an output. A run with CREATE or no lifecycle change never does."""
     return _change(place) in ("OVERWRITE", "TRUNCATE")
 
 
 def _is_of_a_rewrite(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether the statement of a run replaces a whole table, by its name or its SQL."""
+    """Return whether the statement of a run, by its name or its SQL, replaces a whole table."""
     run = [events[each] for each in same_run(events, place.event)]
     nodes = [part for event in run for part in event["job"]["name"].lower().split(".")]
     queries = [(facets_of(event["job"]).get("sql") or {}).get("query") or "" for event in run]
@@ -438,7 +440,7 @@ def _is_of_a_rewrite(events: Sequence[Json], place: Place) -> bool:
 
 
 def _selects_by_more(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether a run with lineage or SQL selects rows of an input by a column that its lineage does not name."""
+    """Return whether a run with lineage or SQL filters an input by a column that its lineage does not name."""
     bound, outputs = bound_names(events), _outputs(events, place.event)
     sources = [step for each in outputs for step in steps_of(each.column_lineage)]
     named = {
@@ -452,7 +454,7 @@ def _selects_by_more(events: Sequence[Json], place: Place) -> bool:
 
 
 def _tells_more(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether an input of a run carries tags, other names or a condition in any of its events."""
+    """Return whether an input of a run has tags, other names or a condition in any of its events."""
     mentions = places([events[each] for each in same_run(events, place.event)], "inputs")
     return any(
         each.facets.get("tags") or each.facets.get("symlinks") or _subset_holders(each.named)
@@ -482,7 +484,7 @@ def _on_field(
     def change(named: Json) -> None:
         told = (facets_of(named).get("columnLineage") or {}).get("fields") or {}
         for spelling in [each for each in told if folded_column(each) == folded_column(column)]:
-            remove(told, spelling)  # other events of the run may spell the column in another way
+            remove(told, spelling)  # other events of the run may spell the column differently
 
     where = same_run(events, place.event)
     edited = changed_datasets(events, where, "outputs", place.name, change)
@@ -516,7 +518,7 @@ def _outputs(events: Sequence[Json], index: int) -> list[Place]:
 
 
 def _newest_lineage(events: Sequence[Json], index: int) -> list[Place]:
-    """Return for each output of a run the mention with the newest `columnLineage`, which replaces the older ones."""
+    """Return for each output of a run the mention with the newest `columnLineage`, which replaces older ones."""
     telling = [place for place in _outputs(events, index) if place.column_lineage]
     bound = bound_names(events)
     newest = {bound(place.name): place for place in sorted(telling, key=lambda each: order_of(events, each.event))}
@@ -528,13 +530,12 @@ def _inputs(events: Sequence[Json], index: int) -> set[Name]:
 
 
 def _stay_named(events: Sequence[Json], place: Place, column: str | None = None) -> bool:
-    """Tell whether a run still names the sources of an output without its lineage, or without one column of it.
+    """Return whether a run still names the sources of an output without its lineage, or without one column of it.
 
-    A source that nothing else of the run names is lost with it: no rule can know that there was one. Lineage that a
-    newer event of the run replaced makes no dataset known, and lineage beside entries of a `lineage` facet (rule 4.1)
-    makes no edge: all that is lost with it are columns that nothing else names. What contradicts
-    the lineage proves nothing beside it, but alone it does: SQL about other columns, and what a run below or a JobEvent
-    reports. Where they agree with the lineage, it has to make no difference that it is missing.
+    A source without any other mention in the run is lost, because no rule can know that it existed. Lineage that a
+    newer event replaced, or that competes with entries of a `lineage` facet (rule 4.1), adds no edge, so only its
+    column names can be lost. Information that contradicts the lineage counts only without it: SQL about other columns,
+    and reports of a child run or a JobEvent. These must agree with the lineage.
     """
     if _has_entries(events, place) or _is_contradicted(events, place) or _is_explained_otherwise(events, place, column):
         return False
@@ -557,7 +558,7 @@ def _stay_named(events: Sequence[Json], place: Place, column: str | None = None)
 
 
 def _has_entries(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether a `lineage` facet of the run is about an output, so that its `columnLineage` does not count."""
+    """Return whether a `lineage` facet of the run describes an output, so that its `columnLineage` does not count."""
     run, bound = [events[each] for each in same_run(events, place.event)], bound_names(events)
     facets = [facets_of(event[entity]).get("lineage") or {} for event in run for entity in ("run", "job")]
     named = [entry for each in facets for entry in each.get("entries") or [] if entry["type"] == "DATASET"]
@@ -566,7 +567,7 @@ def _has_entries(events: Sequence[Json], place: Place) -> bool:
 
 
 def _is_nested_in_another(events: Sequence[Json], place: Place, column: str) -> bool:
-    """Tell whether the lineage of the run also names a struct around an output column, or a column in it."""
+    """Return whether the lineage of the run also names a parent or a nested column of an output column."""
     own, bound = folded_column(column), bound_names(events)
     told = [each.column_lineage for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     others = {folded_column(each) for lineage in told for each in lineage.get("fields") or {}}
@@ -578,7 +579,7 @@ def _has_sql(events: Sequence[Json], place: Place) -> bool:
 
 
 def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether the lineage of an output, in any event of the run, names a column that the SQL does not."""
+    """Return whether the lineage of an output, in any event of the run, names a column that the SQL does not."""
     bound = bound_names(events)
     told = [each.column_lineage for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     jobs = [facets_of(events[each]["job"]) for each in same_run(events, place.event)]
@@ -588,9 +589,10 @@ def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
 
 
 def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
-    """Tell whether SQL names the columns that lineage names, in the generated form each where it is made.
+    """Return whether SQL names the columns of the lineage, and in the generated form also their expressions.
 
-    SQL that reads a table which is no input of its run proves less beside lineage than alone, too.
+    It returns False if the SQL reads a table that is not an input of its run, because such SQL proves less next to
+    lineage than alone.
     """
     fields = {
         column.casefold(): {str(step.get("field", "")).casefold() for step in entry.get("inputFields") or []}
@@ -608,7 +610,7 @@ def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
         return False
     sources = {step["name"].casefold() for step in steps_of(lineage)}
     if not all(any(name.endswith(each) for each in from_tables) for name in sources):
-        return False  # it makes columns of another table than the lineage
+        return False  # the SQL makes columns of a different table than the lineage
     return all(any(name.endswith(each) for name in tables) for each in from_tables) and all(
         column in expressions and all(f"`{each}`" in expressions[column] for each in read)
         for column, read in fields.items()
@@ -616,11 +618,11 @@ def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
 
 
 Edges = set[tuple[str, Name, str, str]]
-"""Output column (empty: all), source, its column, and how the one is made of the other."""
+"""Output column (empty for all), source, source column, and transformation."""
 
 
 def _is_explained_otherwise(events: Sequence[Json], place: Place, column: str | None) -> bool:
-    """Tell whether a JobEvent or a run below explains a run (rule 4.7), and lacks an edge of its lineage."""
+    """Return whether a JobEvent or a child run explains a run (rule 4.7) but lacks an edge of its lineage."""
     bound = bound_names(events)
     own = [each for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     lost = set().union(*(_edges(each.named, bound) for each in own))
@@ -664,7 +666,7 @@ def _of_declarations(events: Sequence[Json], place: Place) -> list[Json]:
 
 
 def _of_runs_below(events: Sequence[Json], place: Place) -> list[Json]:
-    """Return the events of the runs to which a chain of parents leads."""
+    """Return the events of all descendants of a run."""
     above = {events[place.event]["run"]["runId"].lower()}
     found: list[Json] = []
     while more := [event for event in events if "run" in event and event not in found and _parent(event) in above]:
@@ -686,7 +688,7 @@ def _names(role: str, events: Sequence[Json]) -> set[Name]:
 
 
 def _named_sources(events: Sequence[Json]) -> set[tuple[str, str, str]]:
-    """Return the type, namespace and name of what events name as inputs or as sources of lineage."""
+    """Return the type, namespace and name of all inputs and lineage sources in events."""
     found = {("DATASET", *name) for name in _names("inputs", events)}
     for event in events:
         entities = [event[entity] for entity in ("run", "job") if entity in event]

@@ -1,4 +1,4 @@
-"""Violations as text: each event in a line, before and after."""
+"""Print violations as text, with one line for each event before and after."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from tests.reference.world_events import Json
 
 
 def report(violation: Violation) -> str:
-    """Return a violation with its events, a line each."""
+    """Return a violation with its events, one per line."""
     variant = violation.variant
     lines = [str(violation)]
     for number, event in enumerate(variant.stream.events):
@@ -20,7 +20,7 @@ def report(violation: Violation) -> str:
 
 
 def line(event: Json) -> str:
-    """Return an event in short."""
+    """Return an event in short form."""
     if "dataset" in event:
         return f"DATASET {dataset_line(event['dataset'])}"
     sql = ((event["job"].get("facets") or {}).get("sql") or {}).get("query")
@@ -33,7 +33,7 @@ def line(event: Json) -> str:
 
 
 def dataset_line(named: Json) -> str:
-    """Return a dataset in short: its columns, its lineage, and what happened to it."""
+    """Return a dataset in short form: its columns, its lineage and its lifecycle change."""
     facets = named.get("facets") or {}
     text: str = named["name"][-30:]
     if fields := (facets.get("schema") or {}).get("fields"):

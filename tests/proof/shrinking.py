@@ -1,4 +1,4 @@
-"""Leaves out events while a violation stays."""
+"""Remove events as long as a violation still occurs."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,9 +11,10 @@ def shrunk(
     stays: Callable[[Sequence[Json], Sequence[Json | None]], bool],
     is_fixed: Callable[[Json], bool] = lambda _: False,
 ) -> tuple[list[Json], list[Json | None]]:
-    """Return fewer events and what became of them; `stays` tells whether the violation is still there.
+    """Return fewer events and their mutated versions. `stays` returns whether the violation still occurs.
 
-    after: place by place what became of `events`, then what was appended. is_fixed: tells the events that stay, too.
+    after: the mutated versions of `events` in the same places, followed by appended events. is_fixed: returns whether
+    an event must not be removed.
     """
     pairs: list[tuple[Json | None, Json | None]] = list(zip(events, after, strict=False))
     pairs += [(None, each) for each in after[len(events) :]]

@@ -1,4 +1,4 @@
-"""Silver and gold as a judge: many worlds in one lake, each in namespaces of its own."""
+"""Use silver and gold as a judge for many worlds in one lake, each with prefixed namespaces."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,23 +18,23 @@ from tests.reference.worlds import prefix
 from tests.support.spark.spark_lake import RULES, SparkLake
 
 FIRST = 7_000
-"""Number of the first world: others share the lake."""
+"""Number of the first world. Other tests' worlds share the lake."""
 
 
 def placed_variants(numbers: Iterable[int]) -> list[tuple[int, Variant]]:
-    """Return variants, and the number under which each lies in the lake: before it, behind it after the operator."""
+    """Return variants, each with its number in the lake. The number after it is for the world after the operator."""
     return [(FIRST + 2 * at, variant) for at, variant in enumerate(portable_variants(numbers))]
 
 
 def bodies(placed: Iterable[tuple[int, Variant]]) -> Iterator[list[bytes]]:
-    """Yield the events of each world before an operator, and after it."""
+    """Yield the events of each world before and after an operator."""
     for number, variant in placed:
         yield bodies_in(variant.stream.events, prefix(number))
         yield bodies_in(variant.mutation.after, prefix(number + 1))
 
 
 class SparkJudge:
-    """What gold says, and the graph of silver's open candidates."""
+    """The answers of gold, and a graph of silver's open candidates."""
 
     def __init__(self, lake: SparkLake) -> None:
         rows = sorted_rows(lake.candidates(), lake.read("silver", DATASETS)).collect()

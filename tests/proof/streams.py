@@ -32,27 +32,27 @@ RECORDED = {
     "demo": FIXTURES / "sql" / "demo.ndjson",
     "hive": FIXTURES / "sql" / "hive-expected.ndjson",
 }
-"""What producers sent, as other tests have it; the cases of `cases/` come beside it."""
-LONGEST = 16  # events of a part of a recorded stream
-BACKFILLED = 0.1  # of worlds in which a job may run again for an older period
-DECLARED = 0.1  # in which a JobEvent declares what a run of its job reports
-QUESTIONS = 3  # of impact, and of upstream, about a world
+"""Recorded events of real producers, shared with other tests. The cases in `cases/` are added to them."""
+LONGEST = 16  # maximum number of events taken from a recorded stream
+BACKFILLED = 0.1  # share of worlds in which a job may run again for an older period
+DECLARED = 0.1  # share of worlds in which a JobEvent declares what a run of its job reports
+QUESTIONS = 3  # number of impact questions, and of upstream questions, for each world
 
 
 class Stream(NamedTuple):
-    """A world, and where it is from."""
+    """A world and its origin."""
 
     name: str
     events: list[Json]
 
 
 def streams(first: int, count: int) -> list[Stream]:
-    """Return worlds by number, by turns recorded and generated."""
+    """Return worlds by number, alternately recorded and generated."""
     return [stream(number) for number in range(first, first + count)]
 
 
 def stream(number: int) -> Stream:
-    """Return the world of a number, always the same."""
+    """Return the world of a number, which is always the same."""
     chance = Random(number)
     found = recorded(chance) if number % 2 else generated(number // 2, chance)
     events = _with_backfill(untied(found.events), Random(f"backfill {number}"))
@@ -60,13 +60,13 @@ def stream(number: int) -> Stream:
 
 
 def _with_backfill(events: list[Json], chance: Random) -> list[Json]:
-    """Let a job of some worlds run again for an older period: without its `nominalTime` it is the newest."""
+    """In some worlds, run a job again for an older period. Without its `nominalTime` it would be the newest run."""
     again = backfill(events, chance) if chance.random() < BACKFILLED else None
     return again.after if again else events
 
 
 def _with_declaration(events: list[Json], chance: Random) -> list[Json]:
-    """Declare in some worlds what a run reports: without its lineage, the declaration explains the run."""
+    """In some worlds, declare what a run reports. Without the run's lineage, the declaration explains the run."""
     found = [place for place in places(events, "outputs") if place.column_lineage.get("fields")]
     if not found or chance.random() >= DECLARED:
         return events
@@ -76,7 +76,7 @@ def _with_declaration(events: list[Json], chance: Random) -> list[Json]:
 
 
 def untied(events: Sequence[Json]) -> list[Json]:
-    """Return the events once each and at different times: ties are settled by hashes, which each change alters."""
+    """Return each event once, at distinct times. Ties would depend on hashes, which each change alters."""
     taken: set[datetime] = set()
     apart: list[Json] = []
     seen: list[Json] = []
@@ -89,7 +89,7 @@ def untied(events: Sequence[Json]) -> list[Json]:
 
 
 def _moved_off(event: Json, taken: set[datetime]) -> Json:
-    """Return an event at the next moment that is not taken yet."""
+    """Return an event at the next free time."""
     moment = _time(event)
     if moment not in taken:
         taken.add(moment)
@@ -101,7 +101,7 @@ def _moved_off(event: Json, taken: set[datetime]) -> Json:
 
 
 def recorded(chance: Random) -> Stream:
-    """Return runs of a recorded stream that have to do with each other, with tags of their own, in March 2026."""
+    """Return related runs of a recorded stream, with added tags and shifted to March 2026."""
     name = chance.choice(sorted(recordings()))
     events = copy.deepcopy(_part(recordings()[name], chance))
     shift = START + timedelta(minutes=50) - max(_time(event) for event in events)
@@ -113,7 +113,7 @@ def recorded(chance: Random) -> Stream:
 
 
 def generated(seed: int, chance: Random) -> Stream:
-    """Return a random world of the reference, where some runs say their period, or which part they read or write."""
+    """Return a random world of the reference. Some runs report their period, or which part they read or write."""
     events = [each.event for each in random_world(seed)]
     for place in places(events, "inputs", "outputs"):
         if chance.random() < 0.15:
@@ -135,7 +135,7 @@ def generated(seed: int, chance: Random) -> Stream:
 
 
 def questions_about(events: Sequence[Json], chance: Random) -> Asked:
-    """Choose columns that lineage names: sources for impact, targets for upstream."""
+    """Choose columns in lineage: sources for impact, targets for upstream."""
     sources: set[Column] = set()
     targets: set[Column] = set()
     for place in places(events, "outputs"):
@@ -147,7 +147,7 @@ def questions_about(events: Sequence[Json], chance: Random) -> Asked:
 
 @cache
 def recordings() -> dict[str, list[Json]]:
-    """Return the events of each recorded stream and of each case, without those that are none."""
+    """Return the valid events of each recorded stream and of each case."""
     files = RECORDED | {f"case-{path.stem}": path for path in (Path(__file__).parent / "cases").glob("*.ndjson")}
     return {name: _read(path) for name, path in files.items()}
 
@@ -156,7 +156,7 @@ def _read(path: Path) -> list[Json]:
     events = []
     for number, line in enumerate(path.read_text("utf-8").splitlines()):
         event = json.loads(line)
-        if "run" in event:  # tests of producers leave out what changes with each run
+        if "run" in event:  # tests of producers omit values that change with each run
             event.setdefault("eventTime", (START + timedelta(seconds=number)).isoformat())
             event.setdefault("producer", "https://example.org/producer")
             event.setdefault("schemaURL", SCHEMA_URL + "RunEvent")
@@ -167,7 +167,9 @@ def _read(path: Path) -> list[Json]:
 
 
 def _write_as_meant(value: Any, event: Json) -> None:
-    """Write names whose meaning depends on the event (rule 2.1) as they are meant: the reference knows other rules."""
+    """Replace names that depend on the event (rule 2.1) with their final form, because the reference lacks
+    these rules.
+    """
     if isinstance(value, dict):
         if isinstance(value.get("namespace"), str) and isinstance(value.get("name"), str):
             name, rules = Name(value["namespace"], value["name"]), default_rules().of_events
@@ -202,7 +204,7 @@ def _shifted(time: str, shift: timedelta) -> str:
 
 
 def _part(events: list[Json], chance: Random) -> list[Json]:
-    """Return a run, and runs that read and write the same, until there are enough; each whole."""
+    """Return the complete events of a run, and of runs with common datasets, until there are enough."""
     runs: dict[str, list[int]] = {}
     for index, event in enumerate(events):
         runs.setdefault(event["run"]["runId"].lower() if "run" in event else f"declared {index}", []).append(index)
@@ -231,7 +233,7 @@ def _names(event: Json) -> set[Named]:
 
 
 def _tags(events: Sequence[Json], chance: Random) -> list[Json]:
-    """Tag a column or two that lineage names as a source, or else that a schema names."""
+    """Tag one or two columns that lineage names as a source, or else that a schema names."""
     sources: set[Column] = set()
     for place in places(events, "inputs", "outputs"):
         sources |= {(each["namespace"], each["name"], each.get("field")) for each in lineage_sources(place.facets)}

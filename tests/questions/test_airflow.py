@@ -1,4 +1,4 @@
-"""Airflow as a producer: the order of tasks, by events that Airflow 2 and 3 sent. `docs/reference/lineage.md`, 3.6."""
+"""Airflow as a producer: the order of tasks in events of Airflow 2 and 3. See `docs/reference/lineage.md`, 3.6."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -62,7 +62,7 @@ def test_the_jobs_around_a_task_without_datasets_include_those_it_waits_for(view
 
 
 def listed(**following: list[str]) -> Json:
-    """Return the job facets of a DAG whose tasks are followed by these tasks."""
+    """Return the job facets of a DAG with the successors of each task."""
     tasks = {task: {"task_group": None, "downstream_task_ids": after} for task, after in following.items()}
     return {"airflow": facet(taskTree={}, taskGroups={}, tasks=tasks)}
 
@@ -74,7 +74,7 @@ def dag_run(number: int, second: float, job_facets: Json) -> Json:
 
 
 def task_run(number: int, second: float, task: str, *order: str, dag: int = 1) -> Json:
-    """Return a run of a task; order: the texts of the tasks before and after it."""
+    """Return a run of a task. order: the texts of its upstream and downstream tasks."""
     before, after = order
     stated = {"task_id": task, "upstream_task_ids": before, "downstream_task_ids": after}
     facets = {
@@ -87,7 +87,7 @@ def task_run(number: int, second: float, task: str, *order: str, dag: int = 1) -
 
 
 def edges_of(*events: Json) -> list[tuple[str, str]]:
-    """Return the edges without the prefix of the DAG. They are the same in any order of events."""
+    """Return the edges without the prefix of the DAG, after checking that the order of events does not matter."""
     answers = []
     for seed in range(3):
         with indexed(deliver(Random(seed).sample(list(events), len(events))), Random(seed)) as views:
@@ -166,7 +166,7 @@ def test_reading_the_text_of_a_list_is_bounded() -> None:
 
 
 def test_times_of_statements_are_starts_of_runs() -> None:
-    """A task of the run before may end after the next run of the DAG has begun."""
+    """A task of the previous run may end after the next run of the DAG has started."""
     long = task_run(2, 1, "a", "[]", "['b']")
     begun = deepcopy(long) | {"eventType": "START", "eventTime": at(1)}
     ended = deepcopy(long) | {"eventTime": at(90)}

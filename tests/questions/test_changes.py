@@ -1,4 +1,4 @@
-"""What changed beside lineage, between moments as people name them: asked of a running Headwater."""
+"""Changes between two times, apart from lineage, asked of a running Headwater."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -183,7 +183,7 @@ def test_a_job_that_was_deleted_by_hand_is_gone_until_it_runs_again(asker: Asker
 
 
 def test_a_column_that_no_reader_lists_any_more_is_not_listed_but_not_removed(asker: Asker) -> None:
-    """No run writes the dataset; the column goes from the lists of its readers one after the other."""
+    """No run writes the dataset. The readers drop the column from their lists one after the other."""
     vendor, wide, narrow = (LAKE, "vendor"), fields(id="INT", mail="STRING"), fields(id="INT")
     lists = [(1_000, "one", wide), (1_010, "two", wide), (1_020, "one", narrow), (1_030, "two", narrow)]
     asker.post(

@@ -1,4 +1,4 @@
-"""A question is declared once, as a function: route, document and command follow from it."""
+"""A question is declared once, as a function. Its route, document and command are derived from it."""
 
 import json
 from collections import defaultdict
@@ -30,7 +30,7 @@ Size = Annotated[int, Help("At least so many columns.", 2, 9)]
 
 
 class Wide(AnswerStruct):
-    """What was asked."""
+    """The parameters of the question."""
 
     dataset: str
     size: int

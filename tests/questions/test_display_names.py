@@ -1,4 +1,4 @@
-"""Display names of datasets: unique, as short as possible, and every way to write one leads to the same dataset."""
+"""Display names of datasets are unique and as short as possible, and every spelling leads to the same dataset."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -81,7 +81,7 @@ def names_of(names: Iterable[Named], rules: NameRules = RULES) -> DisplayNames:
 @pytest.mark.parametrize(("named", "shown"), SHOWN)
 def test_a_display_name_is_the_shortest_form_that_no_other_dataset_has(named: Named, shown: str) -> None:
     if named[0] == "s3://other":
-        shown = "s3://other/sales/orders"  # gs has a bucket of this name, too
+        shown = "s3://other/sales/orders"  # a bucket of gs has this name, too
     found = names_of(each for each, _ in SHOWN)
     assert found.display_name(Name(*named)) == shown
     assert found.find_unique_dataset(shown) == Name(*named)

@@ -1,4 +1,4 @@
-"""How datasets and jobs fare by their own rhythm, and what waits for those that do not fare well."""
+"""The health of datasets and jobs by their own rhythm, and the datasets that wait for unhealthy ones."""
 
 import json
 import random
@@ -33,14 +33,14 @@ from tests.support.questions import ask as asked_of
 
 HOUR, DAY = 3_600, 86_400
 NOW = 100 * DAY
-"""Seconds behind the beginning of the world at which everything is asked."""
+"""The time of all questions, in seconds after the start of the test data."""
 
 NOW_US = START_US + NOW * 1_000_000
 LAKE = "s3://health"
 
 
 def judged(*days: float, now: float) -> tuple[str, float | None]:
-    """Return the verdict of writes at these days, and by how many days it is late."""
+    """Return the verdict for writes on these days, and by how many days the next write is late."""
     times = [round(day * DAY * 1e6) for day in sorted(days)]
     now_us = round(now * DAY * 1e6)
 
@@ -61,20 +61,20 @@ HOURS = tuple(day + hour / 24 for day in range(10) for hour in range(9, 18))
     ("times", "now", "verdict", "late"),
     [
         (DAILY, 19.9, "on time", None),
-        (DAILY, 20.2, "on time", None),  # within a quarter of its rhythm
+        (DAILY, 20.2, "on time", None),  # within a quarter of its interval
         (DAILY, 20.5, "late", 0.5),
         (DAILY, 24, "late", 4),
-        (DAILY, 39, "unknown", None),  # silent for longer than it was ever written: it has ended, for all we know
+        (DAILY, 39, "unknown", None),  # silent for longer than the period of all writes, so it has probably ended
         (tuple(range(0, 70, 7)), 69, "on time", None),
         (tuple(range(0, 70, 7)), 73, "late", 3),
-        (WEEKDAYS, 28.5, "on time", None),  # Sunday noon: as silent a week before
-        (WEEKDAYS, 29.5, "late", 2.5),  # Monday noon: a week before it was there
-        (HOURS, 10.2, "on time", None),  # at night, as the night before
+        (WEEKDAYS, 28.5, "on time", None),  # Sunday noon: it was silent a week before, too
+        (WEEKDAYS, 29.5, "late", 2.5),  # Monday noon: it had been written by then a week before
+        (HOURS, 10.2, "on time", None),  # at night, like the night before
         (HOURS, 10.5, "late", 0.75 - 1 / 24 + 1 / 24 - 0.0 + 0.0 - 0.0),
         ((5,), 6, "unknown", None),
         ((1, 2, 3, 4, 5), 9, "unknown", None),
         ((1, 2, 3, 4, 5, 6), 7.5, "late", 0.5),
-        ((0, 0.01, 3, 3.2, 9, 9.1, 30, 31, 31.4, 50), 60, "unknown", None),  # no rhythm
+        ((0, 0.01, 3, 3.2, 9, 9.1, 30, 31, 31.4, 50), 60, "unknown", None),  # irregular times
         (tuple(day + random.Random(day).uniform(-0.05, 0.05) for day in range(30)), 30.1, "on time", None),
         ((7,) * 10, 9, "unknown", None),
     ],
@@ -97,7 +97,7 @@ def test_writes_of_one_execution_within_an_hour_are_one() -> None:
     assert not isinstance(rhythm, str)
     assert rhythm.usual_us == day
     session = [TimedWrite(number * day, 1, number, 1) for number in range(8)]
-    assert len(write_times(session)) == 8, "a session that lives for weeks writes day by day"
+    assert len(write_times(session)) == 8, "a long-running session must count as one write per day"
 
 
 def test_spans_of_time_are_said_in_two_units() -> None:
@@ -114,7 +114,7 @@ _number = iter(range(1, 1 << 30))
 
 
 def wrote(job: str, second: float, output: str, *reads: str, kind: str = "COMPLETE", **more: Any) -> bytes:
-    """Return the event of a new run that makes one table of others."""
+    """Return the event of a new run that writes one table from others."""
     columns = {"x": [source(_named(read), "x", CLEAR) for read in reads]}
     outputs = [made(_named(output), columns, columns="x")] if kind == "COMPLETE" else []
     inputs = [dataset(_named(read)) for read in reads]
@@ -131,7 +131,7 @@ def wrote(job: str, second: float, output: str, *reads: str, kind: str = "COMPLE
 
 
 def replaced(number: int, second: float, output: str, rows: int | None, change: str = "OVERWRITE") -> bytes:
-    """Return the event of a run that writes so many rows, and by default replaces all that there were."""
+    """Return the event of a run that writes `rows` rows, and by default replaces all existing ones."""
     told = made(_named(output), {"x": [source(_named("feed"), "x", CLEAR)]}, columns="x")
     told["facets"]["lifecycleStateChange"] = facet(lifecycleStateChange=change)
     if rows is not None:
@@ -145,7 +145,7 @@ def replaced(number: int, second: float, output: str, rows: int | None, change: 
 
 
 def counts() -> Iterator[bytes]:
-    """Tables by the rows of their daily writes, the last one first."""
+    """Yield writes of tables with these daily row counts, newest first."""
     of_table: dict[str, tuple[str, list[int | None]]] = {
         "emptied": ("OVERWRITE", [0, 0, 1_000, 900, 800, 700, 600, 500]),
         "always_empty": ("OVERWRITE", [0] * 8),
@@ -165,11 +165,11 @@ def every(period: float, times: int, until: float) -> list[float]:
 FAILED, CHAIN, WHOLE = uuid(1 << 32), uuid(1 << 33), uuid(1 << 34)
 DENIED, TIMED_OUT, STARTING, LOST = (uuid((1 << 35) + number) for number in range(4))
 NIGHT = 8
-"""DAGs that fail in one night, each because of its only task: 16 failed runs, and 8 incidents."""
+"""Number of DAGs that fail in one night because of their only task: 16 failed runs and 8 incidents."""
 
 
 def to_write(kind: str, second: float, run: str, output: str, error: str = "") -> bytes:
-    """Return an event of a run that names the table that it is to write, as a producer does from the start on."""
+    """Return an event of a run that names its output from the start, as producers do."""
     told: Json = {"errorMessage": facet(message=f"{error}\n\tat x", programmingLanguage="SQL")} if error else {}
     inputs, outputs = [dataset(_named("feed"))], [dataset(_named(output))]
     return body(
@@ -178,7 +178,7 @@ def to_write(kind: str, second: float, run: str, output: str, error: str = "") -
 
 
 def first_runs() -> Iterator[bytes]:
-    """Tables of which no run has completed: two failures, a run under way, a run that was lost."""
+    """Yield events of tables without a completed run: two failures, a running run and a lost run."""
     yield to_write("START", NOW - 3 * HOUR, DENIED, "never")
     yield to_write("FAIL", NOW - 3 * HOUR + 60, DENIED, "never", "permission denied for schema gold")
     yield to_write("ABORT", NOW - 2 * HOUR, TIMED_OUT, "never", "timed out")
@@ -187,7 +187,7 @@ def first_runs() -> Iterator[bytes]:
 
 
 def night() -> Iterator[bytes]:
-    """DAGs that completed a day before and fail now, by a task that says why; the DAG's own run says nothing."""
+    """Yield DAGs that completed a day ago and fail now. The task reports the reason, the DAG's run does not."""
     for number in range(NIGHT):
         dag, job, second = ("airflow", f"dag_{number}"), ("airflow", f"dag_{number}.load"), NOW - 6 * HOUR + number
         for kind, days in (("COMPLETE", 1), ("FAIL", 0)):
@@ -200,7 +200,9 @@ def night() -> Iterator[bytes]:
 
 
 def events() -> Iterator[bytes]:
-    """Raw feeds of several rhythms; `base` failed today, `mid` and `end` lie behind it, `fresh` was written since."""
+    """Yield feeds of several rhythms. `base` failed today, `mid` and `end` depend on it, and `fresh` was
+    written since.
+    """
     described: Json = {
         "ownership": facet(owners=[{"name": "team:sales", "type": "OWNER"}, {"name": 5}, "x"]),
         "documentation": facet(description="Loads the base."),
@@ -246,7 +248,7 @@ def events() -> Iterator[bytes]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A lake to which all came twice, in no order."""
+    """Provide a lake that received all events twice and shuffled."""
     world = World(tmp_path_factory.mktemp("health") / "data")
     every_event = [*events()]
     random.Random(3).shuffle(every_event)
@@ -266,7 +268,7 @@ def views(world: World) -> Iterator[ViewOpener]:
 
 @pytest.fixture
 def ask(views: ViewOpener) -> Callable[..., Any]:
-    """Ask at the moment that all is about."""
+    """Return a function that asks about the current state."""
 
     def asked(question: Callable[..., Any], *more: Any) -> Any:
         with views.open_view_and_index(AsOf()) as (here, live):
@@ -315,7 +317,7 @@ def test_a_dataset_has_its_newest_write_run_and_rhythm(ask: Callable[..., Any]) 
     assert item["last_run"]["job"] == {"namespace": "etl", "name": "load_base"}
     assert [(each["dataset"], each["distance"]) for each in found["not_refreshed"]] == [("mid", 1), ("end", 2)]
     assert _of(ask, "end")["items"][0]["waits_for"] == [{"namespace": LAKE, "dataset": "base"}]
-    assert _of(ask, "skewed")["items"][0]["last_success"] == at(NOW - 50 * DAY), "what lies ahead does not count yet"
+    assert _of(ask, "skewed")["items"][0]["last_success"] == at(NOW - 50 * DAY), "writes in the future do not count yet"
 
 
 @pytest.mark.slow
@@ -332,7 +334,7 @@ def test_a_job_fares_by_its_runs_and_says_whose_it_is(ask: Callable[..., Any]) -
     assert ask(health_of_job, (None, "load_late"), NOW_US, 100)["items"][0]["status"] == "late"
     for job, status in (("hangs", "unknown"), ("hangs_now", "failed")):
         (lost,) = ask(health_of_job, ("etl", job), NOW_US, 100)["items"]
-        assert (lost["status"], lost["last_run"]["state"]) == (status, "LOST"), "who never ended may never say so"
+        assert (lost["status"], lost["last_run"]["state"]) == (status, "LOST"), "a run without an end is lost"
 
 
 @pytest.mark.slow
@@ -363,14 +365,14 @@ def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(
 def test_a_dag_and_its_task_are_one_incident_with_the_error_of_the_run(views: ViewOpener) -> None:
     found = to_builtins(list_health_problems(views, NOW_US, "failed", 100))["items"]
     tasks = {each["name"]: each for each in found if each["namespace"] == "airflow"}
-    assert tasks.keys() == {f"dag_{number}.load" for number in range(NIGHT)}, "16 failed runs, 8 incidents"
+    assert tasks.keys() == {f"dag_{number}.load" for number in range(NIGHT)}, "16 failed runs must give 8 incidents"
     for number in range(NIGHT):
         task = tasks[f"dag_{number}.load"]
         assert task["failed_with"] == [{"namespace": "airflow", "name": f"dag_{number}"}]
         assert task["last_run"]["error"] == f"disk {number} is full"
         assert task["reason"].startswith(f"disk {number} is full; the newest run is FAIL")
     (chain,) = (each for each in found if each["name"] == "nightly")
-    assert (chain["failed_with"], chain["last_run"]["error"]) == ([], None), "no task of it failed"
+    assert (chain["failed_with"], chain["last_run"]["error"]) == ([], None), "none of its tasks failed"
 
 
 @pytest.mark.slow
@@ -429,7 +431,7 @@ def test_a_table_whose_first_runs_failed_is_known_with_their_reasons(ask: Callab
         assert [each["id"] for each in found["failed_runs"]] == ([LOST] if state == "LOST" else [])
     for name in ("base", "feed", "hangs_now"):
         found = _of(ask, name)
-        assert (found["never_written"], found["failed_runs"]) == (False, []), "it was written, or is a source"
+        assert (found["never_written"], found["failed_runs"]) == (False, []), "the dataset was written, or is a source"
 
 
 @pytest.mark.slow
@@ -438,7 +440,7 @@ def test_a_table_without_a_completed_run_is_drawn_alone_and_leads_nowhere(
     views: ViewOpener, as_of: dict[str, str]
 ) -> None:
     drawn = asked_of(views, "around", {"dataset": "never", **as_of})
-    assert [table["dataset"] for table in drawn["tables"]] == ["never"], "found by the end of its name"
+    assert [table["dataset"] for table in drawn["tables"]] == ["never"], "a name must be found by its end"
     assert (drawn["tableEdges"], drawn["columns"]) == ([], [])
     for question in ("upstream", "impact", "unused", "surface"):
         with pytest.raises(NotKnown, match="No dataset 's3://health/never' with lineage"):
@@ -458,7 +460,7 @@ def test_a_run_says_what_it_did_not_refresh(ask: Callable[..., Any]) -> None:
         ("base", 0, False), ("mid", 1, False), ("end", 2, False),
     ]  # fmt: skip
     assert [each["dataset"] for each in ask(not_refreshed_by_run, CHAIN, NOW_US, 100)] == ["part"], (
-        "by runs that are part of it"
+        "runs that are part of the run affect the dataset"
     )
     assert ask(not_refreshed_by_run, WHOLE, NOW_US, 100) == []
 

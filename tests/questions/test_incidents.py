@@ -1,6 +1,6 @@
-"""Incidents: one case for each rule of docs/reference/incidents.md, and their identity.
+"""Incidents: one case for each rule of docs/reference/incidents.md, and the identity of incidents.
 
-All cases share one lake, each with its own namespace, because a lake takes a second.
+All cases share one lake, each with its own namespace, because building a lake takes a second.
 """
 
 import random
@@ -29,7 +29,7 @@ _ids = (uuid((1 << 40) + number) for number in count())
 class Night:
     """The events of a case, whose jobs and datasets have its namespace.
 
-    `later` begins what comes after the first answer.
+    `later` marks the start of the events that follow the first answer.
     """
 
     def __init__(self, space: str) -> None:
@@ -47,7 +47,7 @@ class Night:
         self, kind: str, second: float, job: str, output: str | None = None, *reads: str, space: str | None = None,
         error: str | None = None, under: str | None = None, dag: str = "dag", columns: str = "x", **more: Any,
     ) -> str:  # fmt: skip
-        """Write down a run that began a minute before its end, and return its id."""
+        """Record a run that started a minute before its end. Returns its id."""
         run, told = more.pop("run", None) or next(_ids), dict(more.pop("run_facets", {}))
         job_space = space or self.space
         if error:
@@ -71,17 +71,17 @@ class Night:
     def daily(
         self, job: str, output: str | None, *reads: str, until: float = NOW - DAY, times: int = 8, **more: Any
     ) -> None:
-        """Write down a completed run of each day, the last one at `until`."""
+        """Record a completed run on each day, the last one at `until`."""
         for day in range(times):
             self.run("COMPLETE", until - day * DAY, job, output, *reads, **more)
 
     def test(self, second: float, of: str, *results: Json, kind: str = "COMPLETE", **more: Any) -> str:
-        """Write down a run of tests, as dbt reports them."""
+        """Record a run of tests, as dbt reports them."""
         tested = dataset(self.named(of)) | {"inputFacets": {"dataQualityAssertions": facet(assertions=list(results))}}
         return self.run(kind, second, f"{of}.test", inputs=[tested], **more)
 
     def rewrite(self, second: float, rows: int) -> None:
-        """Write down a run that replaces all rows of `orders`."""
+        """Record a run that replaces all rows of `orders`."""
         told = made(self.named("orders"), {"x": [source(self.named("feed"), "x", CLEAR)]}, columns="x")
         told["facets"]["lifecycleStateChange"] = facet(lifecycleStateChange="OVERWRITE")
         told["outputFacets"] = {"outputStatistics": facet(rowCount=rows, size=rows)}
@@ -94,7 +94,7 @@ def result(name: str, *, success: bool, column: str | None = "id", **more: Any) 
 
 
 class Case(NamedTuple):
-    """A case: its events, and what its test needs to know of them, such as ids of runs."""
+    """The events of a case, and values that its test needs, such as run ids."""
 
     night: Night
     known: Any
@@ -104,7 +104,7 @@ CASES: dict[str, Case] = {}
 
 
 def case(tell: Callable[[Night], Any]) -> Callable[[Night], Any]:
-    """Register a function that writes down the events of a case under the name of the function."""
+    """Register a function that records the events of a case, under the name of the function."""
     night = Night(tell.__name__)
     CASES[tell.__name__] = Case(night, tell(night))
     return tell
@@ -123,7 +123,7 @@ class Answers(NamedTuple):
 
 
 class Lake(NamedTuple):
-    """The lake of all cases with the answers at both times."""
+    """The lake of all cases, with the answers at both times."""
 
     first: Any
     later: Any
@@ -210,7 +210,7 @@ def test_a_spell_of_failures_is_one_incident_until_the_job_completes(answers: As
     (later,) = found.later
     assert (later["id"], later["state"], later["resolved"]) == (incident["id"], "resolved", at(NOW - 4 * HOUR))
     assert _affected(later) == []
-    assert found.ask(since=at(NOW - 3 * HOUR)) == [], "it ended before"
+    assert found.ask(since=at(NOW - 3 * HOUR)) == [], "the incident ended before this time"
     assert [(each["id"], each["state"]) for each in found.ask(now=NOW - 4.5 * HOUR)] == [(incident["id"], "open")]
 
 
@@ -360,11 +360,11 @@ def test_a_failed_test_belongs_to_its_column_with_its_failed_runs(answers: Asked
     assert [each["id"] for each in error["failures"]] == [failed, build]
     assert error["summary"].startswith("Test unique on column id of dataset orders failed: expected 0, got 3.")
     assert _affected(error) == [("orders", 0), ("mart", 1)]
-    assert _affected(warning) == [("orders", 0)], "a warning stops nobody downstream"
+    assert _affected(warning) == [("orders", 0)], "a warning does not affect downstream datasets"
     assert [(each["state"], _affected(each)) for each in found.later] == [
         ("resolved", [("mart", 1)]),
         ("resolved", []),
-    ], "mart still has rows of the time of the failure"
+    ], "mart still contains rows from the time of the failure"
 
 
 @case
@@ -394,7 +394,7 @@ def test_the_run_of_a_skipped_test_belongs_to_what_affects_the_dataset(answers: 
         ("orders", "c_error"): [],
         ("orders", "a_warning"): [],
         ("elsewhere.test", None): ["elsewhere.test"],
-    }, "nothing affects elsewhere, so the failure of this run stays an incident"
+    }, "no incident affects `elsewhere`, so the failure of this run remains an incident"
 
 
 @case
@@ -631,5 +631,5 @@ def test_any_order_of_events_gives_the_same_incidents_with_the_same_ids(lake: La
     one = found["items"][0]
     by_id = ask(views, "incident", {"incident": one["id"], "asOf": at(NOW)}, bronze=world.bronze)
     views.close()
-    assert found == lake.later, "a second instance has the same incidents"
+    assert found == lake.later, "a second instance must return the same incidents"
     assert by_id == one

@@ -1,4 +1,4 @@
-"""Who owns datasets and jobs: `docs/reference/questions.md`, owners."""
+"""The owners of datasets and jobs: see `docs/reference/questions.md`, owners."""
 
 from collections.abc import Iterator
 from dataclasses import replace

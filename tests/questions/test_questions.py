@@ -1,4 +1,4 @@
-"""The questions about lineage over HTTP, against a running `headwater up`: answers, refusals, hostile requests."""
+"""The lineage questions over HTTP, against a running `headwater up`: answers, refusals and hostile requests."""
 
 import http.client
 import json
@@ -36,7 +36,7 @@ from tests.support.data.shop import (
 )
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 DOCS = (ROOT / "docs/reference/questions.md").read_text()
 WIDE = ("s3://wide", "source")
@@ -52,7 +52,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 def test_every_example_of_the_documentation_is_so(shop: Asker) -> None:
-    """The first test: later ones add events of their own."""
+    """This test must be the first, because later ones add events."""
     examples = re.findall(r"^`GET [^`]*v1/([^`?]*)\??([^`]*)`\n\n```json\n(.*?)\n```$", DOCS, re.MULTILINE | re.DOTALL)
     assert len(examples) == 12
     for question, asked, expected in examples:
@@ -78,7 +78,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
         "namespace", "dataset", "column", "distance", "masked", "read_before_recreation", "via", "in_schema",
         "earlier", "last_seen",
     }  # fmt: skip
-    assert not any(each["read_before_recreation"] for each in answer["columns"]), "nothing was dropped"
+    assert not any(each["read_before_recreation"] for each in answer["columns"]), "there was no DROP"
     assert last["via"] == {
         "namespace": LAKE,
         "dataset": "silver/customers",
@@ -139,7 +139,9 @@ def test_each_parameter_does_what_it_says(
 ) -> None:
     answer = shop.ask(question, **asked)
     assert {name: distance for name, (distance, _) in columns(answer).items()} == found
-    assert answer["truncated"] == (asked.get("depth") == "1" and "asOf" not in asked), "it goes on behind a depth of 1"
+    assert answer["truncated"] == (asked.get("depth") == "1" and "asOf" not in asked), (
+        "a depth of 1 truncates the answer"
+    )
 
 
 def test_what_was_received_later_is_not_known_then(shop: Asker) -> None:
@@ -300,7 +302,7 @@ def test_surface_tells_exposed_masked_and_unknown_apart(shop: Asker) -> None:
             "namespace", "dataset", "column", "exposure", "tagged", "exposed_until", "how", "source", "via",
             "earlier",
         }  # fmt: skip
-        assert item["exposed_until"] is None, "what is masked was never written in the clear"
+        assert item["exposed_until"] is None, "masked columns were never written in the clear"
     contact = next(item for item in answer["items"] if item["column"] == "contact")
     assert contact["source"] == {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
     of_column = shop.ask("surface", **EMAIL)
@@ -350,7 +352,7 @@ def test_unused_is_proven_used_or_not_provable(shop: Asker) -> None:
     assert notes["caveats"]
     assert answer["verdicts"] == {"used": 4, "unused": 1, "unknown": 0}
     silver = told(shop.ask("unused", dataset="silver/customers"), "verdict")
-    assert silver["silver/customers.email_key"] == "unknown", "the export does not say what it reads"
+    assert silver["silver/customers.email_key"] == "unknown", "the export does not report which columns it reads"
     assert shop.ask("unused")["totalCount"] > len(silver)
 
 
@@ -390,7 +392,7 @@ def test_a_run_says_who_wrote_what_it_read_and_who_read_what_it_wrote(shop: Aske
     assert [reader["id"] for reader in written["read_by"]] == [uuid(3), uuid(4)]
     assert (answer["children"], answer["truncated"]) == ([], False)
     assert "No run" in shop.refused("runs/nobody/lineage", 404)["error"]
-    shown = uuid(2)[:-1] + "…"  # as pages and tables cut it
+    shown = uuid(2)[:-1] + "…"  # as pages and tables shorten it
     assert uuid(2) in shop.refused(f"runs/{shown}/lineage", 404)["nearest"]
 
 
@@ -506,7 +508,7 @@ def test_a_table_of_10_000_columns(shop: Asker) -> None:
 
 
 def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineage_in_the_reason(shop: Asker) -> None:
-    """Counted by (columns x readers): the answer must not grow with their product."""
+    """The test counts the names of readers, because the answer must not grow with columns x readers."""
     source_name, names = ("s3://much", "source"), [f"c{number}" for number in range(12)]
     shop.post(run(21, 510, dataset(source_name, schema=schema(names)), job="much_written"))
     for number in range(9):
@@ -531,7 +533,9 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
         (f"{reason}: reader_0, reader_1, reader_2 and 6 more", 0)
     ] * len(names)
     assert answer["reasons"] == [{"verdict": "unknown", "reason": reason, "count": len(names)}]
-    assert json.dumps(answer).count("reader_") == 2 * len(jobs) + 3 * len(names), "12 x 9 repeated them all"
+    assert json.dumps(answer).count("reader_") == 2 * len(jobs) + 3 * len(names), (
+        "the readers are repeated for each column"
+    )
 
 
 def test_a_reader_that_leaves_columns_out_is_named_with_them_in_the_reason(shop: Asker) -> None:
@@ -624,14 +628,14 @@ def test_what_is_only_shown_is_a_caveat_or_with_strict_unknown(shop: Asker) -> N
         showing = [{"job": {"namespace": "jobs", "name": "notebook"}, "time": at(50)}]
         assert answer["readers"][notes["readers"]]["shown_by"] == showing
         assert notes["shown_by"] == showing, "deprecated, but still answered"
-        reason = notes["reason"].partition(": ")[0]  # an `unknown` names its readers behind the rule
+        reason = notes["reason"].partition(": ")[0]  # an `unknown` reason continues with the readers
         assert {"verdict": notes["verdict"], "reason": reason, "count": 1} in answer["reasons"]
         assert any("notebook" in caveat for caveat in notes["caveats"]) == (answer is loose)
     assert "strict" in shop.refused("unused", 400, strict="perhaps")["error"]
 
 
 def test_eight_askers_while_events_come_in(shop: Asker) -> None:
-    """Every answer is of one moment: what a chain has so far, never a hole in it."""
+    """Every answer shows one state of the data: it may lack the end of a chain, but has no gaps."""
     chain = [
         run(100 + number, 600 + number, made(
             (LAKE, f"chain/{number + 1}"), {"x": [source((LAKE, f"chain/{number}"), "x", CLEAR)]}, columns="x",
@@ -667,6 +671,6 @@ def test_eight_askers_while_events_come_in(shop: Asker) -> None:
 
 
 def _is_whole(answer: Any) -> bool:
-    """Tell whether distances of a chain are without a hole; other answers are whole if they came."""
+    """Return whether the distances of a chain have no gaps. Other answers are always complete."""
     distances = [each["distance"] for each in answer.get("columns", [])]
     return distances == list(range(1, len(distances) + 1))

@@ -1,5 +1,6 @@
-"""What runs say beside lineage, who reads a dataset, and what pages leave out: `docs/reference/questions.md`,
-`docs/reference/names.md`.
+"""Details of runs apart from lineage, the readers of a dataset, and hidden system tables.
+
+See `docs/reference/questions.md` and `docs/reference/names.md`.
 """
 
 import json
@@ -174,7 +175,7 @@ def test_system_tables_are_left_out_and_counted_but_never_of_a_verdict() -> None
         reached = ask(views, "impact", {"dataset": "table", "column": "y"})
         assert [each["dataset"] for each in reached["columns"]] == ["o.sys.x".upper()]
         verdicts = {each["column"]: each["verdict"] for each in ask(views, "unused", {})["items"]}
-        assert verdicts == {"x": "unused", "y": "used"}, "who is hidden still reads"
+        assert verdicts == {"x": "unused", "y": "used"}, "a hidden dataset is still a reader"
         own = ask(views, "around", {"dataset": "shop.information_schema.columns"})
         assert [table["dataset"] for table in own["tables"]] == ["shop.information_schema.columns", "table"]
 

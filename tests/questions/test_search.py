@@ -1,4 +1,4 @@
-"""Search over HTTP against a running `headwater up`: every kind of thing, ranking, typing errors, and bad input."""
+"""Search over HTTP against a running `headwater up`: all kinds of results, ranking, typing errors and invalid input."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.reference.world_events import dataset, facet, schema, source
 from tests.support.commands import commanded
 from tests.support.data.shop import ALIAS, DROPPED, EVENTS, LAKE, Asker, up
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 WORKS = ("s3://lake", "works/dimCustomerAddress")
 CRM, DAILY = ("postgres://db", "shop.crm.subscribers"), ("s3://lake", "works/deliveries_daily")
@@ -133,7 +133,7 @@ def test_a_deep_column_is_found_by_the_last_8_parts_and_by_all(shop: Asker) -> N
 
 
 def test_columns_that_went_and_datasets_that_were_dropped_are_not_found(shop: Asker) -> None:
-    """The last tests change what there is."""
+    """This test must be among the last, because it changes the data."""
     rewritten = facet(lifecycleStateChange="OVERWRITE")
     output = dataset(WORKS, schema=schema(["street", "postcode"]), lifecycleStateChange=rewritten)
     shop.post(run(21, 120, output, job="load_addresses"))

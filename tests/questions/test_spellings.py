@@ -1,4 +1,4 @@
-"""One hundred spellings of twenty tables lead to the same table, or to candidates, in each of eight ways to ask."""
+"""One hundred spellings of twenty tables lead to the right table, or to candidates, in each of eight ways to ask."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from tests.support.commands import commanded
 from tests.support.data.shop import Asker, up
 from tests.support.paths import FIXTURES
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 FILE = yaml.safe_load((FIXTURES / "spellings.yaml").read_text("utf-8"))
 IDS = {
@@ -49,7 +49,7 @@ RAW = ("s3://raw", "everything")
 
 
 class Lake(Asker):
-    """A running Headwater that is also asked as the command line does."""
+    """A running Headwater that the tests also ask like the command line does."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -61,11 +61,11 @@ class Lake(Asker):
 
 
 Ask = Callable[[str, str], Named]
-"""Asks with a spelling; takes also the namespace as sent, and returns the dataset or raises Several."""
+"""Asks with a spelling and the namespace as sent. Returns the dataset or raises Several."""
 
 
 class Several(Exception):
-    """The question was refused; the text has the candidates."""
+    """The question was refused. The text contains the candidates."""
 
 
 def canonical(table: str) -> Named:
@@ -108,7 +108,7 @@ def asked_over_http(lake: Lake, question: str, **parameters: Any) -> Any:
 
 
 def by_page(lake: Lake) -> Ask:
-    """Ask as the page of lineage does, whose address has the name as it was typed."""
+    """Ask as the lineage page does, whose address contains the name as typed."""
 
     def ask(text: str, _: str) -> Named:
         found = asked_over_http(lake, "lineage", dataset=text, up=1, down=1, system="true")
@@ -127,7 +127,7 @@ def by_http(lake: Lake) -> Ask:
 
 
 def by_cli(lake: Lake) -> Ask:
-    """Ask as a command does, and every twentieth time by the command itself: it costs 0.3 s of CPU."""
+    """Ask as a command does. Every twentieth time this runs the command itself, which costs 0.3 s of CPU time."""
     commands = {*list(FILE["spellings"])[::20]}
 
     def ask(text: str, _: str) -> Named:
@@ -276,7 +276,7 @@ def test_search_looks_at_display_names_and_descriptions(
 
 
 def names(table: str) -> tuple[str, ...]:
-    """Return the names by which answers and refusals may show a table."""
+    """Return the names by which answers and refusals may display a table."""
     namespace, name, _, display = FILE["tables"][table]
     whole = written = "/".join(canonical(table))
     for label, item in CALLED.items():

@@ -1,4 +1,4 @@
-"""Judgements of a write's rows: by weekday, month end and schedule, and what is not judged."""
+"""Judging the row count of a write by weekday, month end and schedule, and the writes that are not judged."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ def us(moment: datetime) -> int:
 
 
 def daily(days: int, *, noise: float = 0.05, week: Sequence[int] = WEEK, month_end: float = 1) -> list[Write]:
-    """Return one write a day from a Monday on; `month_end` multiplies the rows of a month's last day."""
+    """Return one write a day, starting on a Monday. `month_end` multiplies the rows on the last day of a month."""
     chance = Random(1)
     writes = []
     for day in range(days):
@@ -31,7 +31,7 @@ def daily(days: int, *, noise: float = 0.05, week: Sequence[int] = WEEK, month_e
 
 
 def judged(history: Sequence[Write], rows: int, *, hours: float = 0) -> Judgement:
-    """Judge the write after a daily history, by default on time."""
+    """Judge the write that follows a daily history, by default on time."""
     moment = MONDAY + timedelta(days=len(history), hours=hours)
     return judge_volume(history, (us(moment), rows))
 

@@ -1,3 +1,4 @@
-"""A second, brute-force reading of docs/reference/lineage.md, to hold the real one against; it shares no code with
-it.
+"""A second, brute-force implementation of docs/reference/lineage.md, with which tests compare Headwater.
+
+It shares no code with Headwater.
 """

@@ -1,4 +1,4 @@
-"""Inlets and outlets of Airflow tasks (docs/reference/lineage.md, 4.14), and worlds in which some runs have them."""
+"""Inlets and outlets of Airflow tasks (docs/reference/lineage.md, 4.14), and test data in which some runs have them."""
 
 import ast
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ SIDES = {"inputs": "inlets", "outputs": "outlets"}
 
 
 def with_assets_as_datasets(events: list[Delivered]) -> list[Delivered]:
-    """Return the events in which runs list what their tasks name, where none of the events that count lists anything.
+    """Return the events with inlets and outlets as datasets, for runs whose effective events list no datasets.
 
-    The SQL of such runs is left out.
+    The SQL of such runs is removed.
     """
     changed: dict[str, Delivered] = {}
     for run in runs_of(each for each in events if "run" in each.event):
@@ -57,7 +57,9 @@ def _without_sql(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_assets(world: Iterable[Delivered], seed: int) -> list[Delivered]:
-    """Return the world, in which some events name datasets by inlets and outlets, in place of listed ones or beside."""
+    """Return the events with inlets and outlets added to some, either in place of the listed datasets or in
+    addition.
+    """
     chance = Random(seed)
     events = list(world)
     addresses = sorted({
@@ -78,7 +80,7 @@ def _with_assets(event: Delivered, addresses: list[str], chance: Random) -> Deli
             f"{each['namespace']}/{each['name']}" for each in event.datasets(side)
             if f"{each['namespace']}/{each['name']}" in addresses
         ]  # fmt: skip
-        if listed and chance.random() < 0.6:  # in place of what was listed
+        if listed and chance.random() < 0.6:  # replaces the listed datasets
             changed[side], named = [], listed
         else:
             named = chance.sample(addresses, min(len(addresses), chance.randint(0, 2)))

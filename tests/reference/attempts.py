@@ -1,4 +1,4 @@
-"""What runs report that did not complete (docs/reference/lineage.md: rule 6.10)."""
+"""The reports of runs that did not complete (docs/reference/lineage.md: rule 6.10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,32 +15,35 @@ if TYPE_CHECKING:
 
 @dataclass
 class Attempt:
-    """One output of a run, or of a later attempt of it, that did not complete; without output what it only reads."""
+    """One output of a run, or of a later attempt of it, that did not complete.
+
+    Without an output: what the run only reads.
+    """
 
     account: Account
     writing: Writing | None
     own_used: set[Dataset]
     own_sources: set[Dataset]
     through: set[Dataset] = field(default_factory=set)
-    """What jobs read that feed it."""
+    """The inputs of the jobs that feed this attempt."""
     is_of_anything: bool = False
-    """A job feeds it of which no event tells what it reads."""
+    """Whether a job feeds this attempt and no event reports what that job reads."""
     is_feeding: bool = False
-    """It reports what feeds jobs, without an output."""
+    """Whether the attempt reports what feeds jobs, but no output."""
 
     @property
     def is_disputed(self) -> bool:
-        """Whether its events report different things of its output."""
+        """Whether its events report different lineage for its output."""
         return self.writing is not None and self.writing.output in self.account.content.disputed
 
     @property
     def used(self) -> set[Dataset]:
-        """What it reads and may use in any way."""
+        """The datasets that the attempt reads and may use in any way."""
         return self.own_used | self.through
 
     @property
     def written_from(self) -> set[Dataset]:
-        """What its output may be made of."""
+        """The datasets from which the output may be made."""
         return self.own_sources | self.through
 
     @property
@@ -50,7 +53,7 @@ class Attempt:
 
 
 class Attempts:
-    """The attempts that leave something open."""
+    """The attempts whose lineage is not proven by a completed run."""
 
     def __init__(self, lineage: "Reference", accounts: list[Account]) -> None:
         self.lineage, self.accounts = lineage, accounts
@@ -80,7 +83,7 @@ class Attempts:
 
     @property
     def mentioned(self) -> set[Dataset]:
-        """The datasets that attempts read and write, whether these leave something open or not."""
+        """The datasets that any attempt reads or writes."""
         written = [each.writing for each in self.every if each.writing]
         read = {dataset for account in self.accounts for dataset in account.content.inputs | account.feeding}
         older = [each.account.content.older.get(each.writing.output, set()) for each in self.every if each.writing]
@@ -109,7 +112,9 @@ class Attempts:
         return run.job_key, run.state, fed, own, attempt.is_disputed, frozenset(older)
 
     def _is_proven(self, attempt: Attempt) -> bool:
-        """Tell whether what counts of the job and output reports the same, and other runs explain no more of it."""
+        """Return whether current lineage of the job and output reports the same, and other runs explain no
+        more of it.
+        """
         if attempt.writing is None or attempt.is_disputed:
             return False
         lineage, own = self.lineage, proven(self.lineage, attempt.account, attempt.writing)

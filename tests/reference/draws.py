@@ -1,4 +1,6 @@
-"""Where a world's choices come from; the smallest number is the plainest choice, so that shrinking explains."""
+"""The source of random choices for generated events. The smallest number is the simplest choice, which
+helps shrinking.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence

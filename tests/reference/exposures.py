@@ -1,4 +1,4 @@
-"""What shows tagged values, hides them, or may show them (docs/reference/lineage.md: the masking surface)."""
+"""Columns that expose or mask tagged values, or may do so (docs/reference/lineage.md: the masking surface)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from tests.reference.writings import Writing
 
 
 def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
-    """Return the exposure of every column behind the tagged ones, which are left out themselves."""
+    """Return the exposure of every column downstream of the tagged columns, without the tagged columns themselves."""
     found = Surface(lineage, sources)
     shown = found.exposures
     if lineage.has_earlier:
@@ -28,7 +28,7 @@ def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
 
 
 def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column, int]:
-    """Return until when columns that are not exposed were written in the clear, where that may still be there."""
+    """Return the last time of a clear write for columns that are not exposed but may still contain clear rows."""
     found = Surface(lineage, sources)
     shown = surface(lineage, sources)
     until = lineage.shown(Past(lineage, found).there, found.tagged)
@@ -36,13 +36,13 @@ def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column,
 
 
 def tagged_states(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
-    """Return for the tagged columns themselves whether every write of them masks (docs/reference/lineage.md: 8.5)."""
+    """Return for each tagged column whether every write of it masks (docs/reference/lineage.md: 8.5)."""
     tagged = Tagged(lineage, sources)
     return lineage.shown({node: "masked" if tagged.is_masked(node) else "exposed" for node in tagged.listed}, ())
 
 
 def tagged_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column, int]:
-    """Return until when masked tagged columns were written in the clear, where that may still be there."""
+    """Return the last time of a clear write for tagged columns that are masked but may still contain clear rows."""
     tagged = Tagged(lineage, sources)
     masked = [node for node in tagged.listed if tagged.is_masked(node)]
     return lineage.shown({node: max(times) for node in masked if (times := tagged.clear_times(node))}, ())
@@ -67,7 +67,9 @@ class Tagged:
         self.writers = [writing for writing in lineage.current if writing.run not in self.described]
 
     def is_masked(self, node: Node) -> bool:
-        """Tell whether all that writes a column masks it: each writer names it, one masks, and none writes clear."""
+        """Return whether all writers mask a column: each writer names it, at least one masks it, and none writes it
+        clear.
+        """
         steps = [step for writing in self.lineage.current for step in self._steps(writing, node)]
         writers = [writing for writing in self.writers if writing.output == node[:3]]
         named = all(any(self._is_whole(step, node) for step in self._steps(each, node, own=True)) for each in writers)
@@ -77,7 +79,7 @@ class Tagged:
         return named and masks and all(step.is_masked for step in steps)
 
     def _keeps_unknown_rows(self, node: Node) -> Callable[[Writing], bool]:
-        """Tell which writings only keep rows that no write from another column can have brought."""
+        """Return a predicate for writings that have no source for a column and precede every write that has one."""
         observed = self.lineage.observed
         first_us = min((each.time_us for each in observed if self._steps(each, node)), default=NEVER)
 
@@ -95,12 +97,14 @@ class Tagged:
         return times + [us for each in self._silent_before(node) for us in self._times(each)]
 
     def _is_ignored(self, writing: Writing, dataset: Dataset) -> bool:
-        """Tell whether a run that says nothing wrote a dataset and counts no more, as others of its job do (6.3)."""
+        """Return whether a run without lineage wrote a dataset and no longer counts, because other runs of its job have
+        lineage (6.3).
+        """
         counts = any(each.content == writing.content for each in self.lineage.current)
         return writing.output == dataset and writing.says_nothing and not counts
 
     def _read_unwritten(self, dataset: Dataset) -> list[int]:
-        """Return when a run first read a dataset, if that was before the first run that wrote it had ended."""
+        """Return when a run first read a dataset, if that was before the first run that wrote it ended."""
         lineage = self.lineage
         reading = [each.time_us for each in lineage.observed if dataset in each.reads | each.opaque]
         reading += [
@@ -112,7 +116,7 @@ class Tagged:
         return [min(reading)] if reading and min(reading) < first < NEVER else []
 
     def _silent_before(self, node: Node) -> list[Writing]:
-        """Return the writings, with those of rows from before, that do not tell what the column is made of."""
+        """Return the writings, including those of earlier rows, that do not report the column's sources."""
         keeps = self._keeps_unknown_rows(node)
         return [
             each
@@ -125,16 +129,16 @@ class Tagged:
         return [each.time_us for each in self.lineage.observed if each.content == writing.content]
 
     def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
-        """Return the DIRECT edges into a column, into what is around it and into what is within.
+        """Return the DIRECT edges into a column, into its parents and into its nested columns.
 
-        own: with the edges from a column to itself, which only keep what is there.
+        own: include the edges from a column to itself, which only keep existing rows.
         """
         edges = [edge for edge in self.lineage.edges_of([writing]) if edge[8] == "DIRECT" and edge[4:7] == node[:3]]
         steps = [Step(edge[:4], edge[4:8], True, edge[9]) for edge in edges if own or edge[:4] != edge[4:8]]
         return [each for each in steps if self._is_whole(each, node) or self._is_in(each.target, node)]
 
     def _is_whole(self, step: Step, node: Node) -> bool:
-        """Tell whether an edge leads into a column or what is around it, not only into a part of it."""
+        """Return whether an edge leads into a column or a parent of it, not only into a nested column."""
         return step.target == node or self._is_in(node, step.target)
 
     def _is_in(self, node: Node, parent: Node) -> bool:
@@ -143,16 +147,16 @@ class Tagged:
 
 
 class Surface:
-    """The way of tagged values, by column of a generation."""
+    """How tagged values flow through the columns of all generations."""
 
     def __init__(self, lineage: Reference, sources: Iterable[Column], held: Iterable[Node] = ()) -> None:
-        """`sources`: columns by name alone, which means all generations of the name, or of one generation.
+        """`sources`: columns by name, which means all generations of the name, or columns of one generation.
 
-        held: more sources, of which none is tagged: columns with rows in the clear.
+        held: additional sources that are not tagged: columns that contain rows in the clear.
         """
         self.lineage, self.held = lineage, set(held)
         self.open: set[Dataset] = set()
-        """Datasets whose columns are all unknown, those that no event names included."""
+        """Datasets whose columns are all unknown, including those that no event names."""
         sources = {*sources, *self.held}
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
@@ -177,7 +181,7 @@ class Surface:
         return {node: exposure for exposure, nodes in ranked for node in nodes}
 
     def _unknown(self, known: set[Node]) -> set[Node]:
-        """Return all that is unknown, and more, with what is known to be so."""
+        """Return all columns with unknown exposure, given those already known to be unknown."""
         starts, found = known, known
         while True:
             leaking = self._moved_on(datasets(self.exposed | found | self.tagged))
@@ -190,11 +194,14 @@ class Surface:
             found = found | more
 
     def _moved_on(self, leaking: set[Dataset]) -> set[Dataset]:
-        """Return datasets with those to which names moved on from them."""
+        """Return datasets together with the generations to which their names moved later."""
         return leaking | {each for one in leaking for each in self.lineage.moved_on(one, forward=True)}
 
     def _moved(self, nodes: set[Node]) -> set[Node]:
-        """Return unknown columns also where names moved on to with them; without known columns, all there."""
+        """Return unknown columns together with the same columns after their names moved.
+
+        If the columns of a dataset are not known, all columns after the move are unknown.
+        """
         found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
         for unlisted in {node[:3] for node in nodes if node[3] is None} | self.open:
             for dataset in self.lineage.moved_on(unlisted, forward=True):
@@ -203,11 +210,11 @@ class Surface:
         return found | nodes
 
     def _not_named(self, touched: set[Dataset]) -> set[Node]:
-        """(a) without what is opaque: columns that no current writer names."""
+        """Return the columns of part (a) without opaque inputs: those that no current writer names."""
         return {node for dataset in touched for node in self._left_open(dataset)}
 
     def _opaque(self, leaking: set[Dataset]) -> set[Node]:
-        """The rest of (a), and (b): what is behind opaque inputs."""
+        """Return the rest of part (a), and part (b): the columns downstream of opaque inputs."""
         lineage = self.lineage
         found: set[Node] = set()
         for writing in lineage.current:
@@ -234,7 +241,9 @@ class Surface:
         return {(*dataset, column) for column in self.lineage.all_columns(dataset) or [None]}
 
     def _of_attempt(self, writing: Writing) -> set[Node]:
-        """Return all columns of the output of a run that did not complete, and those that its lineage names."""
+        """Return all columns of an output of a run that did not complete, including those that only its
+        lineage names.
+        """
         columns, output = self.lineage.all_columns(writing.output), writing.output
         every = self._all_of(output)
         if not columns:
@@ -245,7 +254,7 @@ class Surface:
         return {(*output, column) for column in columns | keys}
 
     def _of_anything(self, writing: Writing) -> set[Node]:
-        """Return the columns that a job may feed of which no event tells what it reads."""
+        """Return the columns that may be fed by a job whose inputs no event reports."""
         if not writing.carries:
             return self._all_of(writing.output)
         found: set[Node] = set(self._left_open(writing.output))
@@ -254,7 +263,7 @@ class Surface:
         return found
 
     def _is_nameless(self, node: Node, leaking: set[Dataset]) -> bool:
-        """Tell whether a column of which no list is known may hold something of an opaque write."""
+        """Return whether a column without a known schema may contain something of an opaque write."""
         lineage = self.lineage
         if not lineage.schemas.columns(node[:3]) and any(
             attempt.written_from & leaking or (leaking and attempt.is_of_anything)
@@ -276,7 +285,9 @@ class Surface:
         return False
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
-        """Return the columns of a dataset that no current writer names, be it by what is around or within."""
+        """Return the columns of a dataset that no current writer names, neither directly nor through a parent or nested
+        column.
+        """
         earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
         said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in self._accounted(writing)}
@@ -293,13 +304,13 @@ class Surface:
         return {column for column in writing.fed_or_empty if key(writing.output, column) not in left_out}
 
     def _is_in(self, node: Node, parent: Node) -> bool:
-        """Tell whether a column is nested in another, which only the old location of a name may have."""
+        """Return whether a column is nested in another, even if only the old location of a name has both."""
         column, around = node[3] or "", parent[3] or ""
         return self.lineage.schemas.is_nested(node[:3], column, around)
 
 
 class Past:
-    """What runs, be they current or not, wrote in the clear into columns, and what of it is still there."""
+    """The clear writes of all runs, current or not, and which of their rows may still exist."""
 
     def __init__(self, lineage: Reference, found: Surface) -> None:
         self.lineage, self.clear = lineage, found.exposed | found.tagged
@@ -314,12 +325,12 @@ class Past:
             pass
         held = {node: time_us for node, time_us in self.wrote.items() if self._until(node) == NEVER}
         parts = {each: held[node] for node in held for each in found.nesting.about(node) - self.clear} | held
-        in_time = sorted(parts, key=parts.__getitem__)  # of several locations, the last counts
+        in_time = sorted(parts, key=parts.__getitem__)  # if several locations contribute, the latest time wins
         moved = {each: parts[node] for node in in_time for each in with_moved(lineage, {node}) - self.clear}
         self.there = moved | parts
 
     def _go_on(self) -> bool:
-        """Take what was written from columns that held clear values then; tell whether there was anything new."""
+        """Add the columns written from columns that contained clear values then. Returns whether any column is new."""
         before = dict(self.wrote)
         for (source, target), times in self.times.items():
             if target not in self.clear and (source in self.clear or source in self.wrote):
@@ -330,7 +341,7 @@ class Past:
         return before != self.wrote
 
     def _until(self, node: Node) -> int:
-        """Return when the rows of the last clear write were gone."""
+        """Return when the rows of the last clear write were removed."""
         until_us = self.lineage.rows_until(node[:3], self.wrote[node])
         return NEVER if until_us is None else until_us
 

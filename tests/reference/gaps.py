@@ -1,11 +1,12 @@
-"""The columns of an output for which its run gives no source (docs/reference/lineage.md: every column is accounted
-for).
+"""The columns of an output for which its run gives no source.
+
+See docs/reference/lineage.md: every column is accounted for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
 WHOLE = "*"
-"""Stands for all columns of an output of which none is known."""
+"""Represents all columns of an output if none are known."""
 
 Paths = Sequence[tuple[str, ...]]
 Key = Callable[[str], str]
@@ -16,8 +17,9 @@ def left_out(
 ) -> set[str]:
     """Return the keys of listed and named columns that are not accounted for.
 
-    listed: by the run itself; others: what is known besides, which counts where that list is a part, or lacks a column
-    that is accounted for. Without any more columns, a list that is a part says nothing of what it lacks.
+    listed: the columns that the run itself lists. others: columns known from elsewhere. They count if `listed` is
+    partial (`is_part`) or lacks an accounted column. If there are no further columns, a partial list does not show what
+    it lacks.
     """
     nested = Nested(listed, key)
     if is_part and listed and Nested(others, key).keys <= nested.keys:
@@ -30,14 +32,14 @@ def left_out(
 
 
 class Nested:
-    """The columns of a list by their keys, and which of them is nested in which."""
+    """The keys of a list of columns, and how the columns are nested."""
 
     def __init__(self, paths: Paths, key: Key) -> None:
         self.keys = {key(".".join(path)) for path in paths}
         self.top = {key(path[0]) for path in paths if len(path) == 1}
 
     def is_among(self, column: str, columns: Iterable[str]) -> bool:
-        """Tell whether a column is one of these, or nested in one, or has one nested in it."""
+        """Return whether a column is one of these columns, nested in one, or a parent of one."""
         return any(
             column == other or self._is_nested(column, other) or self._is_nested(other, column) for other in columns
         )
@@ -47,5 +49,5 @@ class Nested:
 
 
 def is_near(column: str, columns: Iterable[str]) -> bool:
-    """Tell the same by the dots in the names alone."""
+    """Return whether a column is near these columns, using only the dots in the names."""
     return any(column == other or column.startswith(other + ".") or other.startswith(column + ".") for other in columns)

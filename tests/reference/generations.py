@@ -1,4 +1,4 @@
-"""Which generation of a dataset a mention means (docs/reference/lineage.md: generations)."""
+"""Map each mention of a dataset to a generation (docs/reference/lineage.md: generations)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ NEVER = 2**63
 
 @dataclass(frozen=True, order=True)
 class End:
-    """A generation of a name ends, and the next one, known by the run, begins."""
+    """The end of a generation. The next generation is identified by the run that caused the end."""
 
     time_us: int
     run: str
@@ -27,7 +27,7 @@ class End:
 
 @dataclass(frozen=True)
 class Stay:
-    """How long a name meant one thing: from one end, or rename away, to the next."""
+    """A period in which a name refers to one dataset: from one end or rename to the next."""
 
     dataset: Dataset
     begin_us: int
@@ -35,7 +35,7 @@ class Stay:
 
 
 class Generations:
-    """All drops and renames that a set of events makes."""
+    """All drops and renames that a set of events reports."""
 
     def __init__(self, runs: Iterable[Run], names: Names) -> None:
         self.names = names
@@ -48,10 +48,10 @@ class Generations:
                 self._read_changes(run)
         self._settle_ties()
 
-    # What a mention means
+    # Resolving mentions
 
     def said(self, named: dict[str, Any], event: Delivered, run: Run | None) -> Dataset | None:
-        """Return what an output means, or what a schema is about."""
+        """Return the dataset that an output, or the owner of a schema, refers to."""
         name = self.names.mention(named, event)
         if not name:
             return None
@@ -64,7 +64,10 @@ class Generations:
         return self.meant(name, event.time_us)
 
     def described(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
-        """Return what an output tells of; with a DROP or a RENAME it tells of what stood there the moment before."""
+        """Return the dataset that an output describes.
+
+        A DROP or a RENAME describes the dataset from just before the change.
+        """
         change, before = changed(named), _before(named)
         if change == "DROP" or (change == "RENAME" and before):
             name = self.names.mention(before if before and change == "RENAME" else named, event)
@@ -72,7 +75,7 @@ class Generations:
         return self.said(named, event, None)
 
     def read(self, named: dict[str, Any], event: Delivered, run: Run) -> Dataset | None:
-        """Return what an input, or a source in lineage, means."""
+        """Return the dataset that an input, or a source in lineage, refers to."""
         name = self.names.mention(named, event)
         if not name:
             return None
@@ -87,7 +90,7 @@ class Generations:
         return (others or within or lived)[-1].dataset
 
     def declared(self, named: dict[str, Any], event: Delivered) -> Dataset | None:
-        """Return what a JobEvent or DatasetEvent is about."""
+        """Return the dataset that a JobEvent or DatasetEvent describes."""
         name = self.names.mention(named, event)
         if not name:
             return None
@@ -95,11 +98,11 @@ class Generations:
         return [each for each in every if self.has_lived(each) or not each[2]][-1]
 
     def meant(self, name: Name, time_us: int) -> Dataset:
-        """Return what any mention of a bound name means."""
+        """Return the dataset that a mention of a bound name refers to at a time."""
         name, time_us = self._followed(name, time_us)
         return (*name, self._generation(name, time_us))
 
-    # What there is of a name
+    # Generations of a name
 
     def newest(self, name: Name) -> Dataset:
         return (*name, self._generation(name, NEVER))
@@ -109,22 +112,22 @@ class Generations:
         return [(*name, ""), *((*name, end.run) for end in self.ends.get(name, []))]
 
     def meant_back(self, name: Name) -> list[Dataset]:
-        """Return what a bound name means and has meant, the newest first."""
+        """Return the datasets that a bound name refers to now or referred to earlier, newest first."""
         return [stay.dataset for stay in reversed(self.stays(name))]
 
     def of_location(self, name: Name) -> set[Dataset]:
-        """Return all that a bound name means or has ever meant, also under another name by now."""
+        """Return all generations that a bound name refers to or referred to, including renamed ones."""
         return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
 
     def of_name(self, name: Name) -> set[Dataset]:
-        """Return the same of a location and of all other locations that its names have meant."""
+        """Return the same for a location and for all other locations to which its names are bound."""
         places = [name, *self.names.others(name, now=True)]
         return {each for place in places for each in self.of_location(place)}
 
     def asked(self, name: Name, known: set[Dataset], proven: set[Dataset]) -> list[Dataset]:
-        """Return the newest generation of a name that lived, of which something is known if possible.
+        """Return the newest existing generation of a name, preferably one about which something is known.
 
-        If no run that counts knows anything of it, the newest one comes with it of which one does.
+        If no run that counts knows this generation, the newest one that such a run knows is returned as well.
         """
         places = [name, *self.names.others(name, now=True)]
         every = [each for place in places for each in self.meant_back(place)]
@@ -136,7 +139,9 @@ class Generations:
 
     @cached_property
     def moves(self) -> set[tuple[Dataset, Dataset]]:
-        """Return (before, after): generations that a name left, and what it meant anywhere later."""
+        """Return pairs (before, after): a generation that a name left, and a generation that the name referred to
+        later.
+        """
         found = set()
         for alias in self.names.bindings:
             stays = self.names.locations(alias)
@@ -146,12 +151,12 @@ class Generations:
         return {(before, after) for before, after in found if before != after}
 
     def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
-        """Return the generations that a name means later, or (backward) meant before."""
+        """Return the generations that a name refers to later, or (backward) referred to before."""
         pairs = self.moves if forward else {(after, before) for before, after in self.moves}
         return {other for each, other in pairs if each == dataset}
 
     def is_dropped(self, dataset: Dataset) -> bool:
-        """Tell whether a generation ended, or has not begun to live."""
+        """Return whether a generation has ended, or was never written."""
         name = dataset[:2]
         return dataset != self.newest(name) or not self.has_lived(dataset)
 
@@ -159,22 +164,22 @@ class Generations:
         return self.lived_from(dataset) < NEVER
 
     def lived_from(self, dataset: Dataset, reader: str | None = None) -> int:
-        """Return when a generation began to live, for a reader whose own writes prove nothing."""
+        """Return when a generation began to exist. Writes of `reader` itself do not count."""
         by_others = [at for run, at in self._writers(dataset).items() if run != reader]
         begin = next((end for end in self.ends.get(dataset[:2], []) if end.run == dataset[2]), End(BEGINNING, "", True))
         return min([*by_others, begin.time_us if begin.by_rename else NEVER])
 
     @cache  # noqa: B019 - a world is small and soon gone
     def stays(self, name: Name) -> list[Stay]:
-        """Return what a bound name meant in time, oldest first."""
+        """Return the datasets that a bound name referred to over time, oldest first."""
         moments = {end.time_us for end in self.ends.get(name, [])} | {at for at, *_ in self.renames.get(name, [])}
         limits = [BEGINNING, *sorted(moments), NEVER]
         return [Stay(self.meant(name, begin_us), begin_us, end_us) for begin_us, end_us in pairwise(limits)]
 
-    # Parts
+    # Helpers
 
     def _followed(self, name: Name, time_us: int) -> tuple[Name, int]:
-        """Follow a mention through renames; return the name where it stops, and the time it is looked up at."""
+        """Follow a mention through renames. Returns the final name, and the time for the lookup of the generation."""
         while True:
             away = min((each for each in self.renames.get(name, []) if each[0] > time_us), default=None)
             ended_us = min((end.time_us for end in self.ends.get(name, []) if end.time_us > time_us), default=NEVER)
@@ -186,7 +191,7 @@ class Generations:
         return max((end for end in self.ends.get(name, []) if end.time_us <= time_us), default=End(0, "", False)).run
 
     def _writers(self, dataset: Dataset) -> dict[str, int]:
-        """Return the runs that write a generation, and when each first does."""
+        """Return the runs that write a generation, each with the time of its first write."""
         return self._written.get(dataset, {})
 
     @cached_property
@@ -210,7 +215,7 @@ class Generations:
         ]
 
     def last_word(self, run: Run, name: Name) -> str | None:
-        """Return the newest lifecycleStateChange that a run says of a bound name."""
+        """Return the newest lifecycleStateChange that a run reports for a bound name."""
         words = [
             (facets_of(output), event)
             for event in run.counted
@@ -220,10 +225,11 @@ class Generations:
         last = merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
         if run.counts or all(changed({"facets": facets}) == "DROP" for facets, _ in words):
             return last
-        return None if last == "DROP" else last  # it may have written before, and nobody knows whether it dropped
+        # an earlier attempt may have written, and no event reports whether it dropped
+        return None if last == "DROP" else last
 
     def _read_changes(self, run: Run) -> None:
-        """Note what a run ends and renames; of several words on one name the newest counts."""
+        """Record the drops and renames of a run. Of several reports about one name, the newest counts."""
         for event in run.counted:
             for output in event.datasets("outputs"):
                 name, change = self.names.mention(output, event), changed(output)
@@ -237,7 +243,7 @@ class Generations:
                     self.renames[old] = [*said, (event.time_us, run.key, name)]
 
     def _settle_ties(self) -> None:
-        """Of ends at one instant the one of the smallest run key counts."""
+        """Resolve ends at the same time: the end with the smallest run key counts."""
         together: dict[tuple[Name, int], list[End]] = defaultdict(list)
         for (_, name), end in self.by_run.items():
             together[name, end.time_us].append(end)
@@ -250,7 +256,7 @@ def changed(dataset: dict[str, Any]) -> str | None:
 
 
 def written(event: Delivered) -> list[dict[str, Any]]:
-    """Return the outputs of an event, those that only a `lineage` facet names included."""
+    """Return the outputs of an event, including those that only a `lineage` facet names."""
     facets = [event.facets(entity).get("lineage") or {} for entity in ("run", "job")]
     telling = [each for each in facets if says_lineage(each)]
     entries = [entry for each in telling for entry in each.get("entries", []) if entry["type"] == "DATASET"]

@@ -1,5 +1,6 @@
-"""The canonical names of jobs (docs/reference/lineage.md: jobs), as far as worlds and cases need them; written on
-their own.
+"""The canonical names of jobs (docs/reference/lineage.md: jobs), as far as tests need them.
+
+The implementation is independent of Headwater's.
 """
 
 import re
@@ -8,7 +9,10 @@ _RUN = re.compile(r"jr_[0-9a-f]{64}|application_\d{13}_\d{4,}|(\w+=)?20\d\d([-_]
 
 
 def canonical_job(name: str) -> str:
-    """Return the name of a job without what belongs to one run; what is nothing else between two dots stays."""
+    """Return the name of a job without the parts that belong to one run.
+
+    A part between two dots is kept if nothing else would remain of it.
+    """
     return ".".join(_without_run(part) for part in name.split("."))
 
 
@@ -21,7 +25,7 @@ def _without_run(part: str) -> str:
 
 
 def _spans(part: str) -> list[tuple[int, int]]:
-    """Return where a piece between separators may begin and end, the longest first."""
+    """Return all spans between separators, longest first."""
     edges = [at for at, sign in enumerate(part) if sign in "-_ "]
     begins, ends = [at + 1 for at in edges], [*edges, len(part)]
     found = [(begin, end) for begin in begins for end in ends if begin < end]

@@ -1,4 +1,4 @@
-"""Columns of names that moved: the same column before and after (docs/reference/lineage.md: 10.11)."""
+"""Match the columns of a dataset before and after its name moved (docs/reference/lineage.md: 10.11)."""
 
 from collections.abc import Collection, Iterator
 
@@ -8,7 +8,7 @@ from tests.reference.solver import Reference
 
 
 def with_moved(lineage: Reference, nodes: Collection[Node], *, forward: bool = True) -> set[Node]:
-    """Return columns with those that they are after (or before) names moved."""
+    """Return columns together with the same columns after (or before) their names moved."""
     found = set(nodes)
     while more := {each for node in found for each, _ in _moved(lineage, node, forward=forward)} - found:
         found |= more
@@ -16,7 +16,7 @@ def with_moved(lineage: Reference, nodes: Collection[Node], *, forward: bool = T
 
 
 def moved_steps(lineage: Reference, steps: Collection[Step], *, forward: bool = True) -> set[Step]:
-    """Return steps with those to (or from) where names moved."""
+    """Return steps together with the same steps to (or from) the datasets to which names moved."""
     found, todo = set(steps), list(steps)
     while todo:
         step = todo.pop()
@@ -37,7 +37,7 @@ def _moved(lineage: Reference, node: Node, *, forward: bool) -> Iterator[tuple[N
 
 
 def in_generation(nesting: Nesting, node: Node, other: Dataset) -> Iterator[tuple[Node, Way]]:
-    """Return what a column is in another generation: the same by name, else what it is nested in there."""
+    """Yield the matching columns in another generation: those with the same name, else the nearest parent there."""
     same = nesting.same(node, other)
     yield from ((each, Way.SURE) for each in same or nesting.above(nesting.moved(node, other))[:1])
     for each in same:

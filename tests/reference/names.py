@@ -1,4 +1,4 @@
-"""What a name is bound to at a time: canonical form, bindings (docs/reference/lineage.md: names)."""
+"""Resolve names at a time: canonical forms and symlink bindings (docs/reference/lineage.md: names)."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,10 @@ LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
 
 
 def canonical_form(namespace: str, name: str) -> Name:
-    """Return as much of the form as worlds need: no slash in front, no partition, names of some systems in one case."""
+    """Return the canonical form as far as generated events need it.
+
+    It removes a leading slash and partitions, and lowers or raises the case for some systems.
+    """
     if namespace.startswith("abfss://"):
         return namespace, re.sub("(?<=.)(/[^/=]+=[^/]+)+$", "", name.removeprefix("/"))
     if namespace.startswith("oracle://"):
@@ -25,7 +28,7 @@ def canonical_form(namespace: str, name: str) -> Name:
 
 
 class Names:
-    """All bindings that a set of events makes."""
+    """All bindings of symlinks in a set of events."""
 
     def __init__(self, events: Iterable[Delivered], canonical: Callable[[str, str], Name]) -> None:
         self.canonical = canonical
@@ -35,7 +38,7 @@ class Names:
                 self._bind_symlinks(dataset, event.time_us)
 
     def mention(self, named: dict[str, Any], event: Delivered) -> Name | None:
-        """Return the name that an event means, None for noise."""
+        """Return the name to which a mention refers, or None for Delta's internal tables."""
         return None if is_own_table(named["name"]) else self.bound(named["namespace"], named["name"], event.time_us)
 
     def bound(self, namespace: str, name: str, time_us: int) -> Name:
@@ -46,13 +49,13 @@ class Names:
         return min((location for bound_us, location in known if bound_us == at), default=sent)
 
     def locations(self, alias: Name) -> list[tuple[int, Name]]:
-        """Return since when a bound name has meant which location, oldest first."""
+        """Return the locations of a bound name, each with the time of its binding, oldest first."""
         times = sorted({at for at, _ in self.bindings[alias]})
         every = [(at, min(location for bound_us, location in self.bindings[alias] if bound_us == at)) for at in times]
         return [each for n, each in enumerate(every) if n == 0 or each[1] != every[n - 1][1]]
 
     def others(self, location: Name, *, now: bool) -> list[Name]:
-        """Return the other locations of the names that mean (now), or have meant, a location, the newest first."""
+        """Return the other locations of the names that are bound to a location (now, or at any time), newest first."""
         newest: dict[Name, int] = {}
         for alias in self.bindings:
             stays = self.locations(alias)
@@ -62,7 +65,9 @@ class Names:
         return sorted(newest.keys() - {location}, key=lambda each: (-newest[each], each))
 
     def moved_to(self, location: Name) -> Name | None:
-        """Return what the name that left a location last means now; None while a name means the location."""
+        """Return the current location of the name that left a location last, or None while a name is bound to the
+        location.
+        """
         left = []
         for alias in self.bindings:
             stays = self.locations(alias)
@@ -82,7 +87,7 @@ class Names:
 
 
 def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
-    """Tell whether the canonical form of a name has lost its last folder, a date, or the end of its last part."""
+    """Return whether the canonical form of a name dropped its last folder, a date, or the end of its last part."""
     folder = named["name"].rstrip("/").rpartition("/")[0]
     forms = [canonical(named["namespace"], name) for name in (folder, named["name"])]
     if folder.strip("/") and forms[0] == forms[1]:
@@ -95,7 +100,7 @@ def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> boo
 
 
 def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:
-    """Return an event without the DROP or RENAME of partitions, and without the old name of what keeps its name."""
+    """Return an event without the DROP or RENAME of partitions, and without old names that equal the new name."""
     outputs = []
     for each in event.datasets("outputs"):
         left = {name: value for name, value in facets_of(each).items() if name != "lifecycleStateChange"}
@@ -123,7 +128,7 @@ def is_subset(named: dict[str, Any]) -> bool:
 
 
 def reads_parts(named: dict[str, Any]) -> bool:
-    """Tell whether the `subset` of an input names partitions or locations, and not only values of columns."""
+    """Return whether the `subset` of an input names partitions or locations, not only column values."""
     return any(
         isinstance(each, dict | str)
         for condition in _conditions(named)
@@ -132,7 +137,7 @@ def reads_parts(named: dict[str, Any]) -> bool:
 
 
 def filters(named: dict[str, Any], names: Names) -> set[str]:
-    """Return the columns by which the `subset` of an input, or a folder that its name loses, selects rows."""
+    """Return the columns by which an input's `subset`, or a partition folder in its name, selects rows."""
     found = {
         part.partition("=")[0]
         for part in named["name"].split("/")
@@ -153,8 +158,8 @@ def filters(named: dict[str, Any], names: Names) -> set[str]:
 
 
 def _conditions(named: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the condition in the `subset` of an input, and those in it."""
+    """Return the condition in the `subset` of an input, and its nested conditions."""
     found = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
-    for condition in found:  # grows meanwhile
+    for condition in found:  # the loop appends to `found`
         found += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
     return found

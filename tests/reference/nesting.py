@@ -1,4 +1,4 @@
-"""What an edge between columns says about what is nested in them (docs/reference/lineage.md: columns and nesting)."""
+"""Extend edges between columns to the columns nested in them (docs/reference/lineage.md: columns and nesting)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -8,16 +8,16 @@ from typing import NamedTuple
 from tests.reference.generations import Dataset
 from tests.reference.schemas import Schemas
 
-Node = tuple[str, str, str, str | None]  # namespace, name, generation, column; no column where none is known
+Node = tuple[str, str, str, str | None]  # namespace, name, generation, column (None if no column is known)
 ColumnEdge = tuple[str, str, str, str, str, str, str, str, str, bool]  # from, to, DIRECT or INDIRECT, masked
 
 
 class Way(Enum):
     SURE = "sure"
     MAY = "may"
-    """Names do not settle whether it leads there."""
+    """The names do not show whether the edge leads there."""
     CONTAINS = "contains"
-    """It leads into something nested in the target; what else is nested in that is not reached: the way ends here."""
+    """The edge leads into a column nested in the target. The path ends here and does not reach other nested columns."""
 
 
 class Step(NamedTuple):
@@ -30,10 +30,10 @@ class Step(NamedTuple):
 
 
 class Nesting:
-    """Which columns are there, and which is nested in which."""
+    """The existing columns, and how they are nested."""
 
     def __init__(self, schemas: Schemas, nodes: Iterable[Node]) -> None:
-        """`nodes`: columns that are there beside those of the newest schemas."""
+        """`nodes`: columns that exist in addition to those of the newest schemas."""
         self.schemas = schemas
         self.there: dict[Dataset, set[str]] = defaultdict(set)
         for dataset in schemas.known:
@@ -43,7 +43,7 @@ class Nesting:
                 self.there[node[:3]].add(node[3])
 
     def within(self, node: Node) -> set[str]:
-        """Return what is nested in a column, as the rest of its name: `t` of `s.t` in `s`."""
+        """Return the columns nested in a column, as the rest of their names: `t` for `s.t` in `s`."""
         column = node[3]
         if column is None:
             return set()
@@ -51,21 +51,23 @@ class Nesting:
         return {each.removeprefix(column + ".") for each in nested}
 
     def about(self, node: Node) -> set[Node]:
-        """Return a column and all that is nested in it."""
+        """Return a column and all columns nested in it."""
         return {node} | {below(node, part) for part in self.within(node)}
 
     def above(self, node: Node) -> list[Node]:
-        """Return the columns that are there and that a column is nested in, the nearest first."""
+        """Return the existing parents of a column, nearest first."""
         column = node[3] or ""
         parents = [each for each in self.there[node[:3]] if self.schemas.is_nested(node[:3], column, each)]
         return [(*node[:3], each) for each in sorted(parents, key=len, reverse=True)]
 
     def moved(self, node: Node, dataset: Dataset) -> Node:
-        """Return the column of the same name in another generation, be it there or not."""
+        """Return the column of the same name in another generation, whether it exists there or not."""
         return (*dataset, None if node[3] is None else self.schemas.key(dataset, node[3]))
 
     def same(self, node: Node, dataset: Dataset) -> list[Node]:
-        """Return the columns of another generation that are there and of the same name, in either's spelling."""
+        """Return the existing columns of another generation with the same name, in the spelling of either
+        generation.
+        """
         columns: list[Node] = [(*dataset, column) for column in self.there.get(dataset, ())]
         return [each for each in columns if each == self.moved(node, dataset) or self.moved(each, node[:3]) == node]
 
@@ -79,7 +81,7 @@ class Nesting:
                     yield Step(each, reached, is_direct, is_masked)
             return
         same = {""} | self.within(source) & self.within(target)
-        for part in same:  # what is nested deeper follows the nearest pair of the same name, too
+        for part in same:  # deeper nested columns also follow the nearest pair with the same name
             for origin, reached, way in self._by_name(below(source, part), below(target, part)):
                 yield Step(origin, reached, is_direct, is_masked, way)
 

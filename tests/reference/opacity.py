@@ -1,4 +1,6 @@
-"""What runs read without saying which columns, and what explains it (docs/reference/lineage.md: edges of one run)."""
+"""The inputs of runs without column lineage, and the lineage that explains them (docs/reference/lineage.md: edges of
+one run).
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions"
 
 @dataclass
 class Followed:
-    """What the jobs read that feed a writing; is_complete: each of them leads to a dataset."""
+    """The inputs of the jobs that feed a writing. is_complete: every such job leads to a dataset."""
 
     datasets: set[Dataset]
     is_complete: bool
@@ -22,14 +24,14 @@ class Followed:
 
 @dataclass
 class Account:
-    """All that one run that counts, or one declared event, says; without run for the latter."""
+    """The complete report of one run that counts, or of one declared event, which has no run."""
 
     key: str
     content: Content
     writings: list[Writing]
     run: Run | None = None
     job: tuple[str, str] = ("", "")
-    """Key of the job of a JobEvent."""
+    """Key of the job, if this is a JobEvent."""
 
     @cached_property
     def covered(self) -> set[Dataset]:
@@ -37,12 +39,12 @@ class Account:
 
     @cached_property
     def read(self) -> set[Dataset]:
-        """Everything that it lists or has a column of."""
+        """All datasets that it lists, and those with a column in its lineage."""
         return self.content.inputs.union(*(writing.tables for writing in self.writings))
 
     @cached_property
     def feeding(self) -> set[Dataset]:
-        """What it reports to feed jobs, as far as none of its outputs is made of it."""
+        """The datasets that it reports as feeding jobs, unless its own outputs are made from them."""
         return {each.source for each in self.content.fed if each.source and not (each.is_own and self.writings)}
 
     @cached_property
@@ -58,7 +60,7 @@ class Account:
 
     @property
     def is_without_output(self) -> bool:
-        """Whether it only reads, or reports what feeds jobs that are no outputs of its own."""
+        """Whether it only reads, or reports only what feeds jobs."""
         return self.feeds_jobs or bool(self.content.inputs and not self.writings)
 
     @property
@@ -67,19 +69,22 @@ class Account:
 
     @cached_property
     def opaque(self) -> set[Dataset]:
-        """The opaque inputs of all outputs, or of a run without any, explained or not."""
+        """The opaque inputs of all outputs, explained or not. Without outputs, all inputs are opaque."""
         found = [self.opaque_for(writing) for writing in self.writings]
         return set().union(*found) if found else self.content.inputs
 
     def opaque_for(self, writing: Writing) -> set[Dataset]:
-        """Return what an output may be made of besides what is said, itself only if nothing is said of it."""
+        """Return the datasets from which an output may be made beyond the reported lineage.
+
+        The output itself is included only if the run reports no lineage for it.
+        """
         listed = self.content.inputs.union(*(each.bare for each in self.writings))
         own = {writing.output} if writing.carries else set()
         return (listed - self.covered - own) | (self.content.own_fed - own) | writing.opaque | writing.behind_view
 
     @cached_property
     def hides_steps(self) -> bool:
-        """Tell whether it has edges and cannot show filters and joins."""
+        """Return whether it has edges but cannot show filters and joins."""
         has_edges = any(writing.edges or writing.whole for writing in self.writings)
         return has_edges and not any(writing.shows_steps for writing in self.writings)
 
@@ -88,7 +93,7 @@ class Account:
 
 
 class Opacity:
-    """What stays opaque when everybody has spoken."""
+    """The inputs that are still opaque after considering all reports."""
 
     def __init__(self, accounts: Iterable[Account], runs: Iterable[Run]) -> None:
         self.accounts = {account.key: account for account in accounts}
@@ -96,11 +101,14 @@ class Opacity:
         self.is_known: Callable[[Dataset], bool] = lambda _: False
         self.name_of: Callable[[tuple[str, str]], tuple[str, str]] = lambda job: job
         self.declared: list[Writing] = []
-        """What JobEvents in force say."""
+        """The writings of JobEvents in force."""
         self.accounts_for: Callable[[Writing, set[str] | None], bool] = lambda *_: False
-        """Tells whether one of these accounts for some columns of its output, None: for all that are listed."""
+        """Returns whether a declaration accounts for the given columns of its output.
+
+        None stands for all listed columns.
+        """
         self.followed: Callable[[Writing], Followed] = lambda _: Followed(set(), True)
-        """What jobs read that feed a writing."""
+        """Returns the inputs of the jobs that feed a writing."""
 
     def inputs(self, account: Account, writing: Writing | None = None, *, doubts: bool = True) -> set[Dataset]:
         """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
@@ -115,24 +123,26 @@ class Opacity:
         return found | self.through(writing) if writing else found
 
     def through(self, writing: Writing) -> set[Dataset]:
-        """Return what the jobs read that feed an output, as far as no declaration explains it."""
+        """Return the inputs of the jobs that feed an output, unless a declaration explains them."""
         return {source for source in self.followed(writing).datasets if not self._is_declared(writing, source)}
 
     def may_be_of_anything(self, writing: Writing) -> bool:
-        """Tell whether an output, or columns of it, are fed by a job of which no event tells what it reads."""
+        """Return whether an output, or some of its columns, are fed by a job whose inputs no event reports."""
         if self.followed(writing).is_complete:
             return False
         return not writing.carries or bool(writing.left_out and not self._is_told_by_job(writing))
 
     def doubts(self, writing: Writing) -> set[Doubt]:
-        """Return the names in lineage that may mean inputs: lineage in force knows no such dataset."""
+        """Return the names in lineage that may refer to inputs because no current lineage knows a dataset
+        of that name.
+        """
         account = self.accounts[writing.run]
         hidden = frozenset(account.opaque_for(writing) & account.content.inputs)
         of_ends = {(dataset, hidden, False) for dataset in writing.ends}
         return of_ends | {doubt for doubt in writing.doubts if not self.is_known(doubt[0])}
 
     def may_mean(self, account: Account, writing: Writing) -> set[tuple[Dataset, Dataset]]:
-        """Return (dataset in lineage, input that its name may mean), as far as nothing explains that input."""
+        """Return pairs (dataset in lineage, input to which its name may refer) for inputs that nothing explains."""
         return {
             (dataset, source)
             for dataset, inputs, _ in self.doubts(writing)
@@ -142,7 +152,7 @@ class Opacity:
         }
 
     def sources(self, writing: Writing) -> set[Dataset]:
-        """Return what an output is opaquely written from, as far as nothing explains it."""
+        """Return the datasets from which an output is opaquely written and that nothing explains."""
         account = self.accounts[writing.run]
         found = {
             source
@@ -153,7 +163,7 @@ class Opacity:
         return found if writing.carries else found | self.through(writing)
 
     def left_open(self, account: Account, writing: Writing) -> set[Dataset]:
-        """Return what columns of an output that are not accounted for may be made of, as far as nothing explains it."""
+        """Return the datasets from which unaccounted columns of an output may be made and that nothing explains."""
         found = {
             source
             for source in self.left_open_by_job(writing)
@@ -162,7 +172,10 @@ class Opacity:
         return found | self._through_left_out(writing)
 
     def may_fill(self, account: Account, writing: Writing) -> set[Dataset]:
-        """Return the same for the columns themselves: runs below must carry column lineage for the output, too."""
+        """Return the same for the columns themselves.
+
+        Child runs explain an input only with column lineage for the output.
+        """
         found = {
             source
             for source in self.left_open_by_job(writing)
@@ -175,14 +188,18 @@ class Opacity:
         return self.through(writing) if writing.left_out and not self._is_told_by_job(writing) else set()
 
     def left_open_by_job(self, writing: Writing) -> set[Dataset]:
-        """Return what unaccounted columns may be made of, unless a declaration of the job accounts for all of them."""
+        """Return the datasets from which unaccounted columns may be made, unless a declaration of the job accounts for
+        all.
+        """
         return set() if self._is_told_by_job(writing) else writing.also_read
 
     def _is_told_by_job(self, writing: Writing) -> bool:
         return any(self.accounts_for(each, writing.left_out) for each in self._declared_for(writing))
 
     def hides_steps_of(self, account: Account) -> set[Dataset]:
-        """Return what a run reads whose filters and joins are not seen, and no declaration of its job tells them."""
+        """Return the inputs of a run whose filters and joins are not visible, and that no declaration of its job
+        explains.
+        """
         if not account.hides_steps:
             return set()
         return {source for source in account.read if not self._is_told(account, source)}
@@ -197,22 +214,22 @@ class Opacity:
         return {source for source in opaque if self._is_declared(writing, source)}
 
     def _is_declared(self, writing: Writing, source: Dataset) -> bool:
-        """Tell whether a declaration of the job covers a source and accounts for every column of the output."""
+        """Return whether a declaration of the job covers a source and accounts for every column of the output."""
         declared = [each for each in self._declared_for(writing) if source in each.column_sources]
         return any(self.accounts_for(each, None) for each in declared)
 
     def _declared_for(self, writing: Writing) -> list[Writing]:
-        """Return what declarations of the job of an observed run say of its output."""
+        """Return the declarations of an observed run's job for the same output."""
         run = self.accounts[writing.run].run
         names = {writing.job, self.name_of(writing.job)} if run else set()
         return [each for each in self.declared if each.job in names and each.output == writing.output]
 
     def below(self, account: Account) -> list[Account]:
-        """Return the runs below a run, as far as they count."""
+        """Return the descendants of a run that count."""
         return self._below(account)
 
     def explained(self, account: Account, writing: Writing, *, itself: bool = False) -> set[Dataset]:
-        """Return what a run leaves open about an output and other runs explain; itself: also for the output itself."""
+        """Return the open inputs of an output that other runs explain. itself: also those of the output itself."""
         asked = writing.reads | writing.opaque if writing.left_out else account.opaque_for(writing)
         if itself:
             return {each for each in asked if self._is_writing_explained(account, writing.output, each)}
@@ -243,7 +260,7 @@ class Opacity:
         return False
 
     def _other_halves(self, account: Account, written: Iterable[Writing]) -> list[Account]:
-        """Return the other halves of a CREATE or REPLACE TABLE AS SELECT, for any of its outputs."""
+        """Return the other halves of a CREATE or REPLACE TABLE AS SELECT for any of its outputs."""
         outputs = [writing.output for writing in written]
         statement = account.run
         if not statement or not is_statement(statement):
@@ -278,7 +295,7 @@ def is_of_one_instant(run: Run) -> bool:
 
 
 def whose_half(other: Run, statements: list[Run]) -> Run:
-    """Return the next statement at or after the newest event of a run, else the last before."""
+    """Return the first statement at or after the newest event of a run, else the last one before it."""
     later = [run for run in statements if run.last_us >= other.last_us]
     if later:
         return min(later, key=lambda run: (run.last_us, run.key))

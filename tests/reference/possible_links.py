@@ -1,4 +1,4 @@
-"""Which readers without output and writers without input may be connected (docs/reference/lineage.md: stops)."""
+"""Readers without output and writers without input that may be connected (docs/reference/lineage.md: stops)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from tests.reference.writings import Writing
 
 
 class PossibleLink(NamedTuple):
-    """A dataset that is read, one that is written, the jobs that do so, and the application of both."""
+    """A dataset that is read and one that is written, the jobs that do so, and the application of both jobs."""
 
     read: Dataset
     reader: str
@@ -38,7 +38,7 @@ def _writes_for(lineage: Reference, writing: Writing) -> Iterator[str]:
 
 
 def _newest_readers(lineage: Reference) -> list[Account]:
-    """Return the runs that read and report no output, of the newest execution of each job."""
+    """Return the runs of each job's newest execution that read and report no output."""
     reading = [each for each in lineage.working if each.run and each.is_without_output]
     newest: dict[tuple[str, str], tuple[int, str, str]] = {}
     for account in reading:

@@ -1,5 +1,6 @@
-"""Impact, upstream, tags (docs/reference/lineage.md: questions), asked of a Reference; surface and unused stand
-beside them.
+"""Answer impact, upstream and tag questions with a Reference (docs/reference/lineage.md: questions).
+
+`exposures.py` and `verdicts.py` answer the questions about the masking surface and unused columns.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ __all__ = [
 def impact(
     lineage: Reference, namespace: str, name: str, column: str, mode: str
 ) -> dict[Column, tuple[int, bool, bool]]:
-    """Return what a column reaches, as (distance, masked, read_before_recreation)."""
+    """Return the columns that a column reaches, as (distance, masked, read_before_recreation)."""
     lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     asked, steps = impact_steps(lineage, nesting, asked, mode)
@@ -45,7 +46,7 @@ def impact(
 
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
-    """Return what reaches a column, as (distance, masked)."""
+    """Return the columns that reach a column, as (distance, masked)."""
     lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     asked, steps = upstream_steps(lineage, nesting, asked, mode)
@@ -55,20 +56,23 @@ def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: s
 
 
 def impact_steps(lineage: Reference, nesting: Nesting, asked: set[Node], mode: str) -> tuple[set[Node], set[Step]]:
-    """Return where impact begins, and its steps, also those to where names moved on to."""
+    """Return the start columns and steps of impact, including those to which names moved."""
     steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
     steps = {step for step in steps if mode == "any" or step.is_direct}
     return with_moved(lineage, asked), moved_steps(lineage, steps)
 
 
 def upstream_steps(lineage: Reference, nesting: Nesting, asked: set[Node], mode: str) -> tuple[set[Node], set[Step]]:
-    """Return where upstream begins, and its steps, also those from where names were before."""
+    """Return the start columns and steps of upstream, including those from which names moved."""
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     return with_moved(lineage, asked, forward=False), moved_steps(lineage, steps, forward=False)
 
 
 def tagged(lineage: Reference, tag: str) -> set[Node]:
-    """Return the columns with a tag, of all generations; a tag without field is on every column (None: the unknown)."""
+    """Return the columns with a tag, in all generations.
+
+    A tag without a field applies to every column; None represents unknown columns.
+    """
     newest: dict[tuple[str, Dataset], Facets] = {}
     for event in lineage.events:
         for role in ("inputs", "outputs", "dataset"):
@@ -88,7 +92,7 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
 
 
 def asked_columns(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
-    """Return the asked column and what is nested in it, where a question about a name begins."""
+    """Return the columns where a question about a name starts, including the nested columns."""
     begins = lineage.generations.asked((namespace, name), lineage.related, lineage.proven)
     asked = [lineage.node(dataset, column) for dataset in begins]
     nesting = lineage.nesting_with(asked)
@@ -96,7 +100,7 @@ def asked_columns(lineage: Reference, namespace: str, name: str, column: str) ->
 
 
 def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Dataset]:
-    """Return all generations of the dataset that a mention means, and of those that its name has ever meant."""
+    """Return all generations of a mention's dataset, and of all datasets to which its name was ever bound."""
     name, every = lineage.names.mention(named, event), lineage.generations
     if not name:
         return set()
@@ -105,7 +109,7 @@ def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Datas
 
 
 def over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
-    """Make steps from columns of newest generations, over what current readers read of the other ones."""
+    """Yield steps from columns of newest generations, by way of what current readers read of other generations."""
     steps = nesting.steps(lineage.edges_of(lineage.current_readers + lineage.declared))
     for dataset in list(nesting.there):
         others = lineage.generations.of_name(dataset[:2]) - {dataset}
@@ -119,7 +123,9 @@ def over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
 
 
 def not_listed(lineage: Reference, dataset: Dataset, window_us: int) -> dict[str, tuple[int, int]]:
-    """Return the columns that no reader lists any more (12.10): when one last did, and since when none does."""
+    """Return the columns that no reader lists any more (12.10): the last time of a listing, and since when they are
+    missing.
+    """
     told: list[tuple[Delivered, tuple[str, str] | None, set[str]]] = []
     for event in lineage.events:
         for role in ("inputs", "outputs", "dataset"):

@@ -15,7 +15,7 @@ Facets = dict[str, Any]
 
 DAY_US = 24 * 3600 * 1_000_000
 RANKS = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
-TERMINAL = {"COMPLETE": 0, "ABORT": 1, "FAIL": 2}  # at one instant the later one here wins
+TERMINAL = {"COMPLETE": 0, "ABORT": 1, "FAIL": 2}  # among ends at the same time, the largest number wins
 _HEX = "[0-9a-fA-F]"
 _UUID = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
 _SESSION = re.compile(f"(.+)[-_]{_HEX}{{8}}[-_]{_HEX}{{4}}[-_]{_HEX}{{4}}[-_]{_HEX}{{4}}[-_]{_HEX}{{12}}", re.DOTALL)
@@ -23,7 +23,7 @@ _SESSION = re.compile(f"(.+)[-_]{_HEX}{{8}}[-_]{_HEX}{{4}}[-_]{_HEX}{{4}}[-_]{_H
 
 @dataclass(frozen=True)
 class Delivered:
-    """One event as it came in; equal `event_id` = the same event again."""
+    """A received event. The same `event_id` means the same event again."""
 
     event: dict[str, Any]
     received_us: int
@@ -46,7 +46,7 @@ class Delivered:
 
     @property
     def order(self) -> tuple[bool, int, int, str]:
-        """Order among the events of one run."""
+        """The sort key among the events of one run."""
         return (not self.is_ahead, self.time_us, self.rank, self.event_id)
 
     def datasets(self, *roles: str) -> list[dict[str, Any]]:
@@ -61,9 +61,9 @@ class Delivered:
         return found
 
 
-@lru_cache(maxsize=10_000)  # each event is asked for its time again and again
+@lru_cache(maxsize=10_000)  # the time of each event is requested very often
 def instant(text: str) -> int:
-    """Return a time as microseconds."""
+    """Convert a time to microseconds since 1970."""
     moment = datetime.fromisoformat(text)
     utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
@@ -74,7 +74,7 @@ def facets_of(entity: dict[str, Any]) -> Facets:
 
 
 def stored(delivered: Iterable[Delivered], as_of_us: int | None, known_at_us: int | None) -> list[Delivered]:
-    """Each event once, by its first receipt, within the two limits."""
+    """Return each event once, by its first receipt, within the two limits."""
     first: dict[str, Delivered] = {}
     for each in delivered:
         if each.event_id not in first or each.received_us < first[each.event_id].received_us:
@@ -87,7 +87,7 @@ def stored(delivered: Iterable[Delivered], as_of_us: int | None, known_at_us: in
 
 
 def merged(said: Iterable[tuple[Facets, Delivered]]) -> dict[str, tuple[Facets, Delivered]]:
-    """Return the newest value of each facet and the event it is from; `said` begins with the oldest."""
+    """Return the newest value of each facet and its event. `said` is ordered oldest first."""
     newest: dict[str, tuple[Facets, Delivered]] = {}
     for facets, event in said:
         for name, value in facets.items():
@@ -97,12 +97,14 @@ def merged(said: Iterable[tuple[Facets, Delivered]]) -> dict[str, tuple[Facets, 
 
 
 def says_columns(facet: Facets) -> bool:
-    """Tell whether a `columnLineage` facet names an output field or something that concerns all; inputs may be none."""
+    """Return whether a `columnLineage` facet names an output field or a source of the whole dataset, even without
+    inputs.
+    """
     return bool(facet.get("dataset") or facet.get("fields"))
 
 
 def says_lineage(facet: Facets) -> bool:
-    """Tell whether a `lineage` facet (with entries, or one entry itself) names a source or a field."""
+    """Return whether a `lineage` facet (with entries, or an entry itself) names a source or a field."""
     entries = facet.get("entries", [facet])
     sources = [source for entry in entries for source in entry.get("inputs") or []]
     return any(entry.get("fields") for entry in entries) or bool(sources)
@@ -112,7 +114,7 @@ CARRIES = {"columnLineage": says_columns, "lineage": says_lineage}
 
 
 class Run:
-    """A run: all its events, oldest first, and what follows from them without names of datasets."""
+    """A run: all its events, oldest first, and everything derived from them without dataset names."""
 
     def __init__(self, key: str, events: Iterable[Delivered]) -> None:
         self.key = key
@@ -141,7 +143,7 @@ class Run:
 
     @property
     def attempted(self) -> "Run | None":
-        """What did not complete: the run itself, or its attempts behind the newest that did."""
+        """The part that did not complete: the run itself, or its attempts after the newest completed one."""
         if not self.counts:
             return self
         return Run(self.key, self._later) if self._later else None
@@ -154,7 +156,7 @@ class Run:
 
     @property
     def nominal_us(self) -> int | None:
-        """The latest nominal time that an event tells: its end, else its start."""
+        """The latest nominal time in the events: the end, else the start."""
         told = [each.facets("run").get("nominalTime") or {} for each in self.events]
         times = [each.get("nominalEndTime") or each.get("nominalStartTime") for each in told]
         return max((instant(each) for each in times if each), default=None)
@@ -169,7 +171,7 @@ class Run:
 
     @property
     def last_us(self) -> int:
-        """The time of the newest event; one from a clock far ahead is the newest only among its like."""
+        """The time of the newest event. An event far in the future is the newest only if all events are."""
         return self.events[-1].time_us
 
     @property
@@ -190,7 +192,7 @@ class Run:
 
 
 def attempts_of(events: list[Delivered]) -> list[list[Delivered]]:
-    """Return the events of a run, oldest first, cut before each START that is later than an end since the last cut."""
+    """Return the events of a run in attempts: a START after an end begins a new attempt."""
     found: list[list[Delivered]] = [[]]
     for event in events:
         ended = [each.time_us for each in found[-1] if each.event.get("eventType") in TERMINAL]
@@ -207,7 +209,7 @@ def terminal(events: list[Delivered]) -> Delivered | None:
 
 
 def is_own_table(name: str) -> bool:
-    """Tell whether a dataset is Delta reading itself."""
+    """Return whether a dataset is an internal table that Delta reads."""
     last = name.rpartition("/")[2]
     return last == "_delta_log" or last.startswith(("delta_source_snapshot_", "delta_table_state_"))
 
@@ -230,7 +232,9 @@ def runs_of(events: Iterable[Delivered]) -> list[Run]:
 
 
 def period_of(run: Run, runs: Mapping[str, Run]) -> int:
-    """Return the nominal time of a run, else of the nearest above it, else of its root; never later than its end."""
+    """Return a run's nominal time, else that of its nearest ancestor or its root, but never later than the
+    run's end.
+    """
     above: list[str] = []
     key: str | None = run.key
     while key and key not in above:
@@ -256,12 +260,12 @@ def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]
 
 
 def is_half(job: str) -> bool:
-    """Tell by its name whether a job is a CREATE or REPLACE TABLE AS SELECT, of which another writes the rows."""
+    """Return whether a job's name is that of a CREATE or REPLACE TABLE AS SELECT, whose rows another job writes."""
     return any(_STATEMENT.fullmatch(part) for part in job.split("."))
 
 
 def is_rdd_step(job: str) -> bool:
-    """Tell by its name whether a job is a step of Spark that reports what it reads as written, too."""
+    """Return whether a job's name is that of a Spark step that reports its inputs as outputs, too."""
     parts = job.split(".")
     return any(part.startswith(("scan_existing_rdd", "command_result")) or _OF_RDDS.search(part) for part in parts)
 

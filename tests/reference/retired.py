@@ -1,4 +1,4 @@
-"""Which jobs are retired, or presumed to be (docs/reference/lineage.md: rules 6.11 and 6.12)."""
+"""Jobs that are retired or presumed retired (docs/reference/lineage.md: rules 6.11 and 6.12)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def retired_jobs(events: Iterable[Delivered], runs: Iterable[Run]) -> set[tuple[str, str]]:
-    """Return the keys of the jobs of which no event is later than the last that deleted them or their namespace."""
+    """Return the keys of deleted jobs, and of jobs in deleted namespaces, that sent no event after the deletion."""
     every = list(events)
     deleted: dict[tuple[str, str], int] = {}
     for event in every:
@@ -39,7 +39,7 @@ def retired_jobs(events: Iterable[Delivered], runs: Iterable[Run]) -> set[tuple[
 
 
 def presumed_retired(lineage: "Reference") -> set[tuple[str, str]]:
-    """Return the keys of the jobs whose outputs other jobs rewrote, and that reported nothing for long since."""
+    """Return the keys of silent jobs whose outputs other jobs have rewritten since."""
     window_us, end_us = lineage.window_us, lineage.window_end_us
     if not window_us or end_us is None:
         return set()
@@ -68,14 +68,14 @@ def presumed_retired(lineage: "Reference") -> set[tuple[str, str]]:
 
 
 def deletion(second: float, namespace: str, name: str, number: int = 900, kind: str = "JOB") -> Json:
-    """Return the event that deletes a job, or a namespace."""
+    """Return the event that deletes a job or a namespace."""
     change = facet(mark="deleted", kind=kind, namespace=namespace, name=name, value="true")
     job = ("headwater", f"api.delete_{kind.lower()}")
     return run_event("COMPLETE", at(second), uuid(number), job, run_facets={"headwater_change": change})
 
 
 def with_deletions(world: list[Delivered], seed: int) -> list[Delivered]:
-    """Return a world in which some of its jobs, and seldom a whole namespace, are deleted in between or at the end."""
+    """Return the events with deletions of some jobs, rarely of a whole namespace, at random times or at the end."""
     chance = Random(seed)
     jobs = [job for each in world if (job := each.event.get("job")) and job["namespace"] != "headwater"]
     named = sorted({(job["namespace"], job["name"]) for job in jobs})
@@ -89,7 +89,7 @@ def with_deletions(world: list[Delivered], seed: int) -> list[Delivered]:
 
 
 def with_rewrites(world: list[Delivered], seed: int) -> list[Delivered]:
-    """Return a world in which a new job overwrites most of its outputs, and nothing happens for long afterwards."""
+    """Return the events followed by a new job that overwrites most outputs, and by a long pause."""
     chance = Random(seed)
     named = sorted({(to["namespace"], to["name"]) for each in world for to in each.event.get("outputs") or ()})
     overwritten = facet(lifecycleStateChange="OVERWRITE")

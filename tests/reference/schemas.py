@@ -1,5 +1,5 @@
-"""The schemas of generations in time, and the keys of columns (docs/reference/lineage.md: edges of one run,
-columns).
+"""The schemas of generations over time, and the keys of columns (docs/reference/lineage.md: edges of one
+run, columns).
 """
 
 import re
@@ -13,7 +13,7 @@ from tests.reference.records import Delivered, Facets, facets_of
 
 
 class ColumnList(NamedTuple):
-    """Columns as one event lists them; complete: they are all columns of the table."""
+    """The columns that one event lists. is_complete: they are all columns of the table."""
 
     time_us: int
     is_complete: bool
@@ -21,7 +21,7 @@ class ColumnList(NamedTuple):
 
 
 class Schemas:
-    """All lists of columns that a set of events tells; columns are paths joined by dots."""
+    """All column lists in a set of events. A column is a path joined by dots."""
 
     def __init__(
         self,
@@ -29,7 +29,11 @@ class Schemas:
         meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None],
         is_complete: Callable[[dict[str, Any], Delivered, Dataset, str], bool],
     ) -> None:
-        """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
+        """Read the schemas of all events.
+
+        events: oldest first. Within one event, the schemas of outputs come after those of inputs. meaning: returns the
+        dataset of a mention. is_complete: returns whether a schema lists all columns.
+        """
         self.known: dict[Dataset, list[ColumnList]] = defaultdict(list)
         self._keys: dict[tuple[Dataset, str], str] = {}
         for event in events:
@@ -46,11 +50,11 @@ class Schemas:
         return [".".join(path) for path in self.paths_at(dataset, time_us)]
 
     def paths_at(self, dataset: Dataset, time_us: int) -> list[tuple[str, ...]]:
-        """Return the columns of the base list at a time, then what newer lists add to it, the newest first."""
+        """Return the columns of the base list at a time, then the additional columns of newer lists, newest first."""
         return _together([each.paths for each in self._lists_at(dataset, time_us)])
 
     def is_joined(self, dataset: Dataset, time_us: int) -> bool:
-        """Tell whether no list has all columns that the lists have together."""
+        """Return whether only the combination of several lists contains all columns."""
         lists = [each.paths for each in self._lists_at(dataset, time_us)]
         return len(_together(lists)) > len(_together(lists[:1]))
 
@@ -63,16 +67,19 @@ class Schemas:
         return [*first, *reversed(newer)]
 
     def base_us(self, dataset: Dataset) -> int | None:
-        """Return the time of the base list, None without one."""
+        """Return the time of the base list, or None if there is none."""
         complete = [each.time_us for each in self.known.get(dataset, []) if each.is_complete]
         return complete[-1] if complete else None
 
     def columns(self, dataset: Dataset) -> set[str]:
-        """Return the keys of the columns of the newest schema, nested ones by path."""
+        """Return the keys of the columns in the newest schema. A nested column's key is its path."""
         return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
     def key(self, dataset: Dataset, column: str) -> str:
-        """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
+        """Return the key that all spellings of a column share.
+
+        For example, `items._element.email` equals `items.email`.
+        """
         if (dataset, column) not in self._keys:
             self._keys[dataset, column] = self._key(dataset, column)
         return self._keys[dataset, column]
@@ -87,14 +94,14 @@ class Schemas:
         return told if len(same) > 1 else told.casefold()
 
     def is_nested(self, dataset: Dataset, column: str, parent: str) -> bool:
-        """Tell whether a column, by key, is nested in another."""
+        """Return whether a column is nested in another, both given by key."""
         if not column.startswith(parent + "."):
             return False
         return column not in self._top_level(dataset)
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _top_level(self, dataset: Dataset) -> set[str]:
-        """Return the keys of the columns that no list nests in others."""
+        """Return the keys of the columns that no list nests in another column."""
         every = [path for each in self._lists_at(dataset, NEVER) for path in each.paths]
         keys = {path: self.key(dataset, ".".join(path)) for path in every}
         nested = {key for path, key in keys.items() if len(path) > 1 and key != self.key(dataset, ".".join(path[:-1]))}
@@ -102,7 +109,7 @@ class Schemas:
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _maps(self, dataset: Dataset) -> set[str]:
-        """Return the columns that any list shows to be maps."""
+        """Return the columns that a list shows to be maps."""
         return set[str]().union(*(map_paths(each.paths) for each in self._lists_at(dataset, NEVER)))
 
     @cache  # noqa: B019 - a world is small and soon gone
@@ -111,7 +118,7 @@ class Schemas:
 
 
 def _together(lists: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """Return the columns of several lists; one after the other adds what those before it do not have."""
+    """Combine the columns of several lists. Each list adds the columns that the earlier lists do not contain."""
     found: list[tuple[str, ...]] = []
     maps = set[str]().union(*map(map_paths, lists))
     for paths in [_with_values(each, maps) for each in lists]:
@@ -128,7 +135,7 @@ def _together(lists: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
 
 
 def _with_values(paths: list[tuple[str, ...]], maps: set[str]) -> list[tuple[str, ...]]:
-    """Return a list in which what is nested in a map is nested in its values, as in the list that shows the map."""
+    """Return a list in which fields directly below a map are moved below the map's `_value`."""
     found: list[tuple[str, ...]] = []
     for path in paths:
         moved: tuple[str, ...] = path[:1]
@@ -155,7 +162,7 @@ def _compared(path: tuple[str, ...], maps: set[str], apart: set[str]) -> str:
 
 
 def map_paths(paths: list[tuple[str, ...]]) -> set[str]:
-    """Return the columns that are maps: what is directly in them is a key and a value."""
+    """Return the columns that are maps, whose direct fields are a key and a value."""
     found: set[str] = set()
     for path in sorted(paths, key=len):
         if {each[-1] for each in paths if each[:-1] == path} == {"_key", "_value"}:
@@ -164,7 +171,7 @@ def map_paths(paths: list[tuple[str, ...]]) -> set[str]:
 
 
 def plain(path: tuple[str, ...], maps: set[str]) -> str:
-    """Return a path without what stands for the elements of an array and for the values of a map."""
+    """Return a path without the parts for array elements and map values."""
     quoted = re.fullmatch('"([^"]+)"', path[0]) if len(path) == 1 else None
     told = quoted[1] if quoted else path[0]
     for part in path[1:]:

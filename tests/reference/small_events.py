@@ -1,4 +1,4 @@
-"""Four tables and the shortest way to write runs on them, for cases that are read one by one."""
+"""Four tables and short helpers to write runs on them, for cases that people read one by one."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ GUID = "3f2a9c1e-0000-4000-8000-00000000aa01"
 
 
 def run(number: int, second: float, *outputs: Json, reads: list[Json] | None = None, **more: Any) -> Json:
-    """Return an event of run `number`; more: kind, job, run_facets, job_facets."""
+    """Return an event of run `number`. more: kind, job, run_facets, job_facets."""
     kind, job = more.pop("kind", "COMPLETE"), ("jobs", more.pop("job", "job"))
     return run_event(kind, at(second), uuid(number), job, inputs=reads or [], outputs=list(outputs), **more)
 
 
 def made(target: Named, fields: dict[str, list[Json]], *whole: Json, columns: str | None = None, **facets: Any) -> Json:
-    """Return an output with column lineage, and a schema of `columns`, else of what the lineage names."""
+    """Return an output with column lineage, and a schema of `columns`, or of the columns that the lineage names."""
     listed = list(fields) if columns is None else columns.split()
     told = {"schema": schema(listed)} if listed else {}
     return dataset(target, columnLineage=column_lineage(fields, whole), **told, **facets)

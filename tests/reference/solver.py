@@ -1,4 +1,4 @@
-"""Every answer straight from docs/reference/lineage.md, worked out anew from the whole list of events."""
+"""Answer every question by docs/reference/lineage.md, computed from scratch from the complete list of events."""
 
 import copy
 from collections import defaultdict
@@ -22,13 +22,13 @@ from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Fed, Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
-"""A column by name alone, its newest generation meant; with view `all` a column of a generation."""
+"""A column by name, which means its newest generation, or with view `all` a column of a generation."""
 T = TypeVar("T")
 TableEdge = tuple[str, str, str, str, str, str, bool]
 
 
 class Reference:
-    """Run states, edges, generations, schemas; `questions.py` asks them."""
+    """Run states, edges, generations and schemas. `questions.py` uses them to answer questions."""
 
     def __init__(
         self,
@@ -44,10 +44,11 @@ class Reference:
         complete: Collection[str] = (),
         keeps_us: Mapping[Name, int] | None = None,
     ) -> None:
-        """window_us: earlier executions count, too: of use those that ended within this window.
+        """Set up the reference for some events and options.
 
-        window_end_us: for events that share a lake with newer ones. complete: producers whose lists are complete.
-        keeps_us: how long datasets keep their rows.
+        window_us: executions that ended within this window also count as use. window_end_us: the end of the window, for
+        events that share a lake with newer ones. complete: producers whose column lists are complete. keeps_us: how
+        long datasets keep their rows.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.events = [without_ends_of_parts(event, canonical) for event in with_assets_as_datasets(known)]
@@ -80,7 +81,7 @@ class Reference:
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         self.every_attempt = self.attempts
-        """Those of retired jobs, too, where only others leave something open."""
+        """All attempts, including those of retired jobs."""
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
         self.window_us = window_us
         self.keeps_us = keeps_us or {}
@@ -94,7 +95,7 @@ class Reference:
         return Followed(found.datasets, found.is_complete and is_told)
 
     def followed(self, jobs: set[tuple[str, str]]) -> Followed:
-        """Follow jobs that feed something through what they read, also through jobs that feed these."""
+        """Follow jobs that feed something to the datasets that they read, also through further jobs."""
         found = self._jobs_behind(jobs)
         is_complete = all(
             any(self._read_by(each, newest=True) for each in self._jobs_behind({job}, newest=True)) for job in found
@@ -111,14 +112,14 @@ class Reference:
 
     @cached_property
     def _fed(self) -> list[Fed]:
-        """What is reported to feed jobs."""
+        """All reports about what feeds jobs."""
         return [fed for account in [*self.working, *self.declarations] for fed in account.content.fed]
 
     @property
     def without_output(self) -> list[Account]:
-        """What counts for use of runs that only read, or report what feeds jobs that are no outputs of theirs.
+        """The reports, relevant for use, of runs that only read or that only report what feeds jobs.
 
-        These are the newest executions of each job, what else a job reported within the window, and declarations.
+        These are the newest executions of each job, other reports of the job within the window, and declarations.
         """
         by_job = defaultdict(list)
         for account in self.working:
@@ -138,11 +139,11 @@ class Reference:
         return [*found, *(account for read, account in earlier.items() if read not in told), *declared]
 
     def fed_by(self, account: Account) -> set[Dataset]:
-        """Return what a run or declaration reports to feed jobs, also through jobs."""
+        """Return the datasets that a run or declaration reports as feeding jobs, also through further jobs."""
         return account.feeding | self.followed(account.feeding_jobs).datasets
 
     def _read_by(self, job: tuple[str, str], *, newest: bool = False) -> set[Dataset]:
-        """Return what a job reads; newest: by its newest executions and declarations."""
+        """Return the datasets that a job reads. newest: only by its newest executions and declarations."""
         runs = [each for each in self.working if self._is_run_of(each.run, job)]
         if newest:
             silent = [each for each in runs if each.is_without_output]
@@ -161,7 +162,7 @@ class Reference:
 
     @cached_property
     def _newest(self) -> list[Writing]:
-        """What the newest executions of each job and output report."""
+        """The reports of the newest executions of each job and output."""
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output))
         last = [max(group, key=lambda each: (each.period_us, each.time_us, each.run)) for group in groups]
         pairs = zip(groups, last, strict=True)
@@ -177,7 +178,9 @@ class Reference:
 
     @cached_property
     def _known(self) -> Callable[[Dataset], bool]:
-        """What tells whether any lineage knows a dataset, be it only as an input of a job that writes nothing."""
+        """A function that returns whether any lineage knows a dataset, even if only as an input of a job that writes
+        nothing.
+        """
         writings = [*self.observed, *self.every_declared]
         reading = [account for account in self.working if account.run and not account.writings]
         mentioned = [output for each in self.declarations for output in each.content.outputs]
@@ -188,7 +191,7 @@ class Reference:
     # Accounts
 
     def about(self, named: dict[str, Any], event: Delivered, is_output: bool) -> Dataset | None:
-        """Return what the schema of a mention is about."""
+        """Return the dataset to which the schema of a mention belongs."""
         return self.generations.described(named, event) if is_output else self.generations.said(named, event, None)
 
     @cached_property
@@ -217,7 +220,9 @@ class Reference:
         return [account for account in accounts if not account.content.is_self_loop]
 
     def _accounts_for(self, writing: Writing, columns: set[str] | None) -> bool:
-        """Tell whether a declaration accounts for some columns of its output, None: for all that events list."""
+        """Return whether a declaration accounts for the given columns of its output, or with None for all listed
+        columns.
+        """
 
         def key(column: str) -> str:
             return self.schemas.key(writing.output, column)
@@ -241,7 +246,7 @@ class Reference:
                 newest[event.event["producer"], name] = event
         return [self._declaration(event) for event in newest.values()]
 
-    # Current, historic
+    # Current and historical lineage
 
     def _current(self) -> list[Writing]:
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output))
@@ -252,7 +257,7 @@ class Reference:
 
     @cached_property
     def current_readers(self) -> list[Writing]:
-        """What is current, or newest, over all generations of an output together."""
+        """The current or newest writings, over all generations of an output together."""
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output[:2]))
         counted = [writing for group in groups for writing in counting(group)]
         return [each for each in counted if each.job not in self.retired]
@@ -264,7 +269,7 @@ class Reference:
         return self.window_us is not None
 
     def of_use(self) -> "Reference":
-        """Return what counts for questions about use: earlier executions within the window, too."""
+        """Return a reference for questions about use, which also counts earlier executions within the window."""
         other = self._with(self.current, self._recent(but=self._current()))
         other.current_readers = self.current_readers + self._recent(but=self.current_readers)
         accounts = [each for each in self.attempts.accounts if each.run and each.run.job_key not in self.retired]
@@ -272,7 +277,9 @@ class Reference:
         return other
 
     def of_rows(self) -> "Reference":
-        """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        """Return a reference for questions about rows, which also counts earlier writes that no whole rewrite has
+        replaced.
+        """
         earlier = self._said_before(but=self._current())
         kept = [each for each, last_us in earlier if not self.is_replaced(replace(each, time_us=last_us))]
         return self._with(self.current, kept)
@@ -290,7 +297,7 @@ class Reference:
         return self.rows_until(writing.output, writing.time_us) is not None
 
     def rows_until(self, output: Dataset, written_us: int) -> int | None:
-        """Return when rows were gone: replaced by a whole rewrite, or older than the dataset keeps them."""
+        """Return when rows were removed: by a whole rewrite, or by the dataset's retention."""
         rewrite, keeps_us = self.newest_rewrite(output), self.keeps_us.get(output[:2])
         ends = [rewrite[1]] if rewrite is not None and rewrite[0] > written_us else []
         if keeps_us is not None and self.newest_us is not None and written_us + keeps_us < self.newest_us:
@@ -298,7 +305,7 @@ class Reference:
         return min(ends, default=None)
 
     def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
-        """Return when the whole rewrite of a generation that began last began and ended."""
+        """Return the start and end of the whole rewrite of a generation that began last."""
         by_job: dict[tuple[str, str], list[tuple[int, int, str, Run]]] = defaultdict(list)
         for account in self.working:
             run = account.run
@@ -319,7 +326,7 @@ class Reference:
         return max(halves, default=run.first_us)
 
     def _said_before(self, but: list[Writing]) -> list[tuple[Writing, int]]:
-        """Return what runs said that others do not say, each once, by the newest run that said it; and when last."""
+        """Return each distinct earlier report that differs from `but`, by its newest run, with its latest time."""
         told = {writing.content for writing in but}
         found: dict[object, tuple[Writing, int]] = {}
         every = sorted(self.observed, key=lambda each: (each.period_us, each.time_us, each.run))
@@ -340,11 +347,11 @@ class Reference:
 
     @cached_property
     def column_edges(self) -> set[ColumnEdge]:
-        """The edges as they were sent, before nesting is looked at, those of dropped generations included."""
+        """The column edges as sent, before nesting is applied, including those of dropped generations."""
         return self.edges_of(self.current)
 
     def edges_of(self, writings: Iterable[Writing], *, copies: bool = False) -> set[ColumnEdge]:
-        """Return the edges of writings; copies: only those that take a column over as it is."""
+        """Return the edges of writings. copies: only the edges that copy a column unchanged."""
         seen: dict[ColumnEdge, int] = {}
         for writing in writings:
             told = {(*each, "DIRECT", False) for each in writing.copies} if copies else writing.edges
@@ -367,12 +374,12 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that were written, written from, or only read, if only by a run that did not complete."""
+        """The generations that any run wrote, wrote from, or only read, including runs that did not complete."""
         return self.proven | self.attempts.mentioned
 
     @cached_property
     def proven(self) -> set[Dataset]:
-        """The same without what only runs mention that did not complete."""
+        """The same generations without those that only incomplete runs mention."""
         every = self.observed + self.every_declared
         return self._counting.union(each for writing in every for each in (writing.output, *writing.reads))
 
@@ -383,7 +390,7 @@ class Reference:
 
     @cached_property
     def named_us(self) -> dict[Dataset, dict[str, int]]:
-        """When lineage last named columns, of whatever run or declaration."""
+        """The time at which lineage of any run or declaration last named each column."""
         told = [(each, each.time_us) for each in self.observed]
         told += [(each, NEVER) for each in self.every_declared]
         for attempt in self.every_attempt.every:
@@ -399,7 +406,7 @@ class Reference:
                 key, named = self.schemas.key(dataset, name), found[dataset]
                 named[key] = max(time_us, named.get(key, time_us))
         for writing, time_us in told:
-            for source, column, _ in writing.whole:  # even if no column of the output is known
+            for source, column, _ in writing.whole:  # applies even if no column of the output is known
                 key, named = self.schemas.key(source, column), found[source]
                 named[key] = max(time_us, named.get(key, time_us))
             for source, column, output, *_ in writing.edges | writing.selecting:
@@ -412,7 +419,7 @@ class Reference:
         return found
 
     def all_columns(self, dataset: Dataset) -> set[str]:
-        """Return the keys of the columns of a generation, none if no list is known of it."""
+        """Return the keys of the columns of a generation, or none if it has no schema."""
         if not self.schemas.columns(dataset):
             return set()
         base_us, before = self.schemas.base_us(dataset), self.moved_on(dataset, forward=False)
@@ -423,18 +430,18 @@ class Reference:
         return {self.schemas.key(dataset, key) for keys in told for key in keys}
 
     def named_since(self, dataset: Dataset, since_us: int) -> set[str]:
-        """Return the keys of the columns that lineage names after a time, and after the base list of a generation."""
+        """Return the keys of the columns that lineage names after a time and after the generation's base list."""
         told = self.named_us.get(dataset, {})
         return {key for key in self.named_columns(dataset) if told[key] > since_us}
 
     def named_columns(self, dataset: Dataset) -> set[str]:
-        """Return the keys of the columns that lineage names after the base list of a generation."""
+        """Return the keys of the columns that lineage names after the generation's base list."""
         base_us, told = self.schemas.base_us(dataset), self.named_us.get(dataset, {})
         return {key for key, us in told.items() if base_us is None or us > base_us}
 
     @cached_property
     def mentioned(self) -> set[Dataset]:
-        """The generations that lineage mentions, be it as what a run only reads."""
+        """The generations that lineage mentions, even if a run only reads them."""
         return self._counting | self.attempts.mentioned
 
     @cached_property
@@ -445,7 +452,9 @@ class Reference:
         return found | {dataset for each in [*self.working, *self.declarations] for dataset in each.feeding}
 
     def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
-        """Return to where names of a generation moved on later, or (backward) where they were before."""
+        """Return the generations to which the names of a generation moved later, or (backward) from which
+        they moved.
+        """
         found, front = set[Dataset](), {dataset} & self.mentioned
         while front:
             every = {each for one in front for each in self.generations.moved_on(one, forward=forward)}
@@ -454,7 +463,7 @@ class Reference:
         return found
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
-        """Return which columns are there, those that are asked or tagged included."""
+        """Return the existing columns with their nesting, including the given nodes."""
         named = [(*dataset, key) for dataset, keys in self.named_us.items() for key in keys]
         return Nesting(self.schemas, [*nodes, *named])
 
@@ -463,20 +472,20 @@ class Reference:
         return self.nesting_with([])
 
     def shown(self, told: Mapping[Node, T], left_out: Iterable[Node]) -> dict[Column, T]:
-        """Return what a question answers: in view `current` the columns of what is not dropped, by name alone."""
+        """Return the answer to a question. View `current` lists only existing datasets, with columns by name."""
         told = {node: hit for node, hit in told.items() if node not in left_out}
         if self.view == "all":
             return {node: hit for node, hit in told.items()}  # noqa: C416 - dict() would keep the type of its keys
         return {(*node[:2], node[3]): hit for node, hit in told.items() if not self.generations.is_dropped(node[:3])}
 
     def every_column(self, dataset: Dataset) -> set[Node]:
-        """Return the columns that are there, and None for those that no schema names."""
+        """Return the existing columns, and None if no schema lists columns."""
         known: set[Node] = {(*dataset, column) for column in self.nesting.there.get(dataset, ())}
         return known if dataset in self.schemas.known else known | {(*dataset, None)}
 
     @property
     def dropped(self) -> set[Name]:
-        """The datasets whose newest generation is not there."""
+        """The datasets whose newest generation was dropped."""
         return {name for name in self.generations.ends if self.generations.is_dropped(self.generations.newest(name))}
 
     def node(self, dataset: Dataset, column: str) -> tuple[str, str, str, str]:
@@ -487,7 +496,7 @@ class Reference:
 
 
 def _reads_as(account: Account) -> object:
-    """Return what a run without output reports, for comparison."""
+    """Return the report of a run without output in a comparable form."""
     read = frozenset() if account.writings else frozenset(account.content.inputs)
     return read, frozenset(each for each in account.content.fed if not (each.is_own and account.writings))
 
@@ -497,14 +506,14 @@ def _newness(run: Run) -> tuple[int, str]:
 
 
 def _with_facets(events: list[Delivered]) -> Delivered:
-    """Return the newest of some DatasetEvents with the newest value of each facet."""
+    """Merge DatasetEvents: return the newest event with the newest value of each facet."""
     facets = {name: value for name, (value, _) in merged((facets_of(e.event["dataset"]), e) for e in events).items()}
     newest = events[-1]
     return replace(newest, event={**newest.event, "dataset": {**newest.event["dataset"], "facets": facets}})
 
 
 def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) -> list[list[Writing]]:
-    """Return writings by group, without those that say nothing wherever another says something."""
+    """Group writings, and drop those without lineage from groups in which another writing has lineage."""
     groups = defaultdict(list)
     for writing in writings:
         groups[group_of(writing)].append(writing)
@@ -512,7 +521,9 @@ def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) 
 
 
 def counting(group: list[Writing]) -> list[Writing]:
-    """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
+    """Return the writings of the current and the newest execution. Inferred lineage does not replace
+    observed lineage.
+    """
     carrying = [each for each in group if each.carries and not each.is_inferred]
     carrying = carrying or [each for each in group if each.carries] or group
     newest = [max(among, key=lambda each: (each.period_us, each.time_us, each.run)) for among in (carrying, group)]

@@ -1,4 +1,4 @@
-"""How answers spell a column (docs/reference/lineage.md: columns)."""
+"""The spelling of a column in answers (docs/reference/lineage.md: columns)."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from tests.reference.solver import Reference
 
 
 def spelling(lineage: Reference, name: tuple[str, str], key: str) -> str:
-    """Return the spelling of the newest schema, else that of column lineage about this very name, else the key."""
+    """Return the spelling of the newest schema, else that of column lineage about this exact name, else the key."""
     dataset = (*name, "")
     listed = {lineage.schemas.key(dataset, path): path for path in map(".".join, lineage.schemas._newest(dataset))}
     if key in listed:

@@ -1,6 +1,4 @@
-"""What the INSERTs of `world_sql.py` say, read by patterns (docs/reference/lineage.md: columns that follow from
-SQL).
-"""
+"""Read the INSERTs of `world_sql.py` with patterns (docs/reference/lineage.md: columns that follow from SQL)."""
 
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -18,12 +16,12 @@ _PLAIN = re.compile(r"s\d+\.`[^`]*`")
 
 
 Names = Mapping[Dataset, set[str]]
-"""The names by which a run knows each of its datasets."""
+"""The names that a run uses for each of its datasets."""
 
 
 @dataclass
 class Statement:
-    """What a statement makes of one dataset; the flag says masked."""
+    """The lineage of one dataset according to a statement. The flag in `columns` means masked."""
 
     target: Dataset
     named: list[str]
@@ -31,11 +29,11 @@ class Statement:
     whole: list[tuple[Dataset, str]] = field(default_factory=list)
     behind_view: set[Dataset] = field(default_factory=set)
     copied: set[tuple[Dataset, str, str]] = field(default_factory=set)
-    """Of `columns`, those that a column takes over as they are."""
+    """Those of `columns` that the statement copies unchanged."""
 
     @property
     def says_something(self) -> bool:
-        """Tell it from rows that are written down, and from what only stays as it is."""
+        """Return whether the statement uses other columns, instead of only literal rows or unchanged columns."""
         elsewhere = any(source != self.target for source, _ in self.whole)
         return elsewhere or any(
             source != self.target or column.casefold() != output.casefold()
@@ -52,10 +50,10 @@ def read_statement(
     joined: Set[Dataset] = frozenset(),
     are_partial: bool = False,
 ) -> Statement | None:
-    """Return what a statement makes, be it of nothing.
+    """Return the lineage of a statement, even if it is empty, or None if the statement cannot be read.
 
-    columns: as the run itself says them, else as other runs do; joined: datasets of which no list has all of them, and
-    are_partial: they may lack some; either way, no place in them is known.
+    columns: listed by the run itself, else by other runs. joined: datasets without a single list of all columns.
+    are_partial: the lists may lack columns. In both cases, column positions are unknown.
     """
     found = _INSERT.fullmatch(query)
     if not found:
@@ -104,7 +102,7 @@ def read_statement(
 
 
 def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
-    """Return what a query says that dbt sends of its only output: a CTE over one table, joined with another."""
+    """Return the lineage of a dbt model query for the run's only output: a CTE over one table, joined with another."""
     found = _MODEL.fullmatch(query)
     if not found or len(outputs) != 1:
         return None
@@ -123,13 +121,15 @@ def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
 
 
 def _as_listed(column: str, listed: Sequence[str]) -> list[str]:
-    """Return the columns that a name may mean, as the run's list spells them: SQL ignores case, unless one fits."""
+    """Return the columns to which a name may refer, in the run's spelling. SQL ignores case unless one
+    matches exactly.
+    """
     same = [each for each in listed if each.casefold() == column.casefold()]
     return [column] if column in same or not same else same
 
 
 def _top(columns: Sequence[str]) -> list[str]:
-    """Return the columns that are nested in none."""
+    """Return the columns that are not nested in another column."""
     every = {column.casefold() for column in columns}
     return [column for column in columns if column.rpartition(".")[0].casefold() not in every]
 
@@ -139,7 +139,7 @@ def _columns(text: str) -> list[tuple[str, str, str]]:
 
 
 def _view(columns: Mapping[Dataset, Sequence[str]], hidden: Sequence[Dataset]) -> dict[str, list[tuple[Dataset, str]]]:
-    """Return by key the columns of the datasets that a view, a name of none of them, may be made of."""
+    """Return, by key, the columns of the datasets behind a name that may be a view."""
     found: dict[str, list[tuple[Dataset, str]]] = {}
     for dataset in hidden:
         for column in columns.get(dataset, ()):
@@ -165,7 +165,7 @@ def _read(name: str, inputs: Names, outputs: Names) -> Dataset | None:
 
 
 def _is_twofold(target: str, inputs: Names, outputs: Names, names: list[str]) -> bool:
-    """Tell whether a name may be several datasets of the run."""
+    """Return whether a name may refer to several datasets of the run."""
     if len(_called(target.casefold(), outputs)) > 1:
         return True
     every = [*names, *([target] if not _called(target.casefold(), outputs) else [])]

@@ -1,4 +1,6 @@
-"""Where impact and upstream stop, as lineage names no columns there (docs/reference/lineage.md: questions)."""
+"""Datasets at which impact and upstream stop because lineage has no columns there (docs/reference/lineage.md:
+questions).
+"""
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset
@@ -11,7 +13,7 @@ from tests.reference.writings import Writing
 
 
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
-    """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
+    """Return those of the asked and reached datasets from which something is opaquely written."""
     lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = impact_steps(lineage, nesting, asked, mode)
@@ -20,7 +22,7 @@ def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: 
 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
-    """Return the datasets of which a writer does not say what they are made of."""
+    """Return the datasets for which a writer does not report the sources."""
     lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = upstream_steps(lineage, nesting, asked, mode)
@@ -43,7 +45,7 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
 
 
 def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset]:
-    """Return the datasets where a question begins: those of the asked columns, and those that names moved between."""
+    """Return the datasets where a question starts: those of the asked columns, and those to which their names moved."""
     found = {node[:3] for node in asked}
     return found | {each for one in found for each in lineage.moved_on(one, forward=forward)}
 
@@ -79,7 +81,7 @@ def _goes_on(lineage: Reference, output: Dataset) -> bool:
 
 
 def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
-    """Tell whether one of some columns is not accounted for, or comes from a name that may mean an input."""
+    """Return whether one of the columns is not accounted for, or comes from a name that may refer to an input."""
     opacity = lineage.opacity
     account = opacity.accounts[writing.run]
     is_open = opacity.may_fill(account, writing) or (writing.carries and opacity.may_be_of_anything(writing))

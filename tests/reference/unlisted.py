@@ -9,12 +9,15 @@ from tests.reference.names import Name
 from tests.reference.sql_reading import Statement
 
 Doubt = tuple[Dataset, frozenset[Dataset], bool]
-"""What edges come from by a name, the inputs that the name may mean, and whether lineage in force may know better."""
+"""The source dataset of edges, the inputs to which its name may refer, and whether current lineage may know it."""
 
 
 @dataclass
 class Listed:
-    """What a run lists: by input all names by which its events know it; defined: names of its SQL's own."""
+    """The datasets that a run lists.
+
+    inputs: all names of each input in the run's events. defined: names that the run's SQL defines.
+    """
 
     inputs: dict[Dataset, set[Name]] = field(default_factory=dict)
     outputs: set[Dataset] = field(default_factory=set)
@@ -27,7 +30,7 @@ class Listed:
         return parts(name[1])[-1:] in [[each] for each in self.defined]
 
     def ending_in(self, name: Name) -> list[Dataset]:
-        """Return the inputs that a name is the end of."""
+        """Return the inputs whose names end with a name."""
         end = parts(name[1])
         return [
             dataset
@@ -36,7 +39,7 @@ class Listed:
         ]
 
     def may_mean(self, name: Name) -> frozenset[Dataset]:
-        """Return the inputs that a name may mean, none where all inputs are outputs, too."""
+        """Return the inputs to which a name may refer, or none if all inputs are also outputs."""
         if {each[:2] for each in self.inputs} <= {each[:2] for each in self.outputs}:
             return frozenset()
         return frozenset(self.ending_in(name) or self.inputs)
@@ -44,26 +47,26 @@ class Listed:
 
 @dataclass
 class Reading:
-    """How the lineage of one output is read."""
+    """How to read the lineage of one output."""
 
     listed: Listed
     statement: Statement | None
     has_steps: bool
 
     def of_sql(self, name: Name) -> bool:
-        """Tell whether the SQL explains a name."""
+        """Return whether the SQL explains a name."""
         is_whole = self.statement is not None and not self.statement.behind_view
         return self.listed.is_own_of_sql(name) or (is_whole and not self.has_steps)
 
 
 def parts(name: str) -> list[str]:
-    """Return the parts of a name between dots and slashes, without case."""
+    """Return the parts of a name between dots and slashes, in lower case."""
     path = re.sub(r"\.db(?=/|$)", "", name.casefold()).rpartition("://")[2]
     return [each for each in re.split(r"[./]", path) if each]
 
 
 def defined_by(query: str) -> set[str]:
-    """Return the aliases in an INSERT of the worlds, and the CTE of a model."""
+    """Return the aliases in a generated INSERT, and the CTE of a model."""
     found = [*re.findall(r" AS (\w+)", query), *re.findall(r"with (\w+) as", query)]
     return {each.casefold() for each in found}
 
@@ -71,7 +74,10 @@ def defined_by(query: str) -> set[str]:
 def known_datasets(
     writings: Iterable[tuple[Dataset, Iterable[Dataset], Iterable[Doubt]]], mentions: Iterable[Dataset]
 ) -> Callable[[Dataset], bool]:
-    """Return what tells whether lineage in force knows a dataset beside those who only name it in lineage."""
+    """Return a function for datasets.
+
+    It returns whether current lineage knows the dataset from more than names in lineage.
+    """
     known = {dataset[:2] for dataset in mentions}
     for output, read, doubts in writings:
         known.add(output[:2])

@@ -1,4 +1,4 @@
-"""Whether a column is used, and what proves it (docs/reference/lineage.md: unused)."""
+"""Whether a column is used, and the evidence for it (docs/reference/lineage.md: unused)."""
 
 from functools import cached_property
 
@@ -10,17 +10,17 @@ from tests.reference.solver import Column, Reference
 
 
 def unused(lineage: Reference, *, strict: bool = False) -> dict[Column, str]:
-    """Return the verdict of every column; dropped datasets have none."""
+    """Return the verdict of every column of existing datasets."""
     return {column: verdict for column, (verdict, _) in Verdicts(lineage, strict=strict).told.items()}
 
 
 def unused_reasons(lineage: Reference, *, strict: bool = False) -> dict[Column, str]:
-    """Return why a column is used or unknown; nothing for what is unused, or simply used."""
+    """Return why a column is used or unknown. Unused and simply used columns have no reason."""
     return {column: reason for column, (_, reason) in Verdicts(lineage, strict=strict).told.items() if reason}
 
 
 def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
-    """Return the runs, and when, that read datasets and wrote nothing."""
+    """Return the runs, with their times, that read a dataset and wrote nothing."""
     verdicts = Verdicts(lineage, strict=False)
     return {name: verdicts.collects(name) for name in verdicts.names if verdicts.collects(name)}
 
@@ -52,7 +52,9 @@ class Verdicts:
         return found
 
     def collects(self, name: Name) -> set[tuple[str, int]]:
-        """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
+        """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers the
+        dataset.
+        """
         readers = self._newest_that_only_read(is_streaming=False)
         readers += [each.account for each in self.lineage.attempts.counting if not (each.writing or each.is_feeding)]
         return {
@@ -63,7 +65,7 @@ class Verdicts:
         }
 
     def _columns(self, name: Name) -> tuple[Dataset, set[str]]:
-        """Return the newest generation that has a schema, of all that the name has meant, and the columns to judge."""
+        """Return the newest generation with a schema to which the name refers or referred, and the columns to judge."""
         every, schemas = self.lineage.generations, self.lineage.schemas
         others = self.lineage.names.others(name, now=True)
         locations = [[every.newest(name), *every.meant_back(name)], *(every.meant_back(other) for other in others)]
@@ -94,7 +96,7 @@ class Verdicts:
         return ("unknown", why_unknown) if why_unknown else ("unused", "")
 
     def _uses(self, name: Name, *, copies: bool = False) -> list[ColumnEdge]:
-        """Return the edges that use columns of a dataset, or of these only those that copy one."""
+        """Return the edges that use columns of a dataset. copies: only the edges that copy a column unchanged."""
         current = self.copies if copies else self.lineage.column_edges
         readers = self.reader_copies if copies else self.reader_edges
         newest, all_of = self.lineage.generations.newest(name), self.lineage.generations.of_name(name)
@@ -104,7 +106,7 @@ class Verdicts:
 
     @cached_property
     def _alive(self) -> set[Dataset]:
-        """Return the generations that are not dropped, or lead on to one that is not."""
+        """Return the generations that exist, or from which an existing generation is made."""
         lineage = self.lineage
         through = lineage.opacity.followed
         edges = {(source, each.output) for each in lineage.current for source in each.reads | through(each).datasets}
@@ -114,7 +116,7 @@ class Verdicts:
         return alive
 
     def _is_about(self, source: Node, column: Node) -> bool:
-        """Tell whether an edge comes from a column, or from one nested in it, in whatever generation."""
+        """Return whether an edge comes from a column, or from one nested in it, in any generation."""
         schemas = self.lineage.schemas
         for dataset in (source[:3], column[:3]):
             here, there = (schemas.key(dataset, each[3] or "") for each in (source, column))
@@ -132,7 +134,7 @@ class Verdicts:
             for dataset, (inner, outer) in zip((source[:3], column[:3]), keys, strict=True)
         )
 
-    # Why nothing can be said
+    # Reasons for the verdict unknown
 
     def _why_unknown(self, name: Name) -> str:
         meant = self.lineage.generations.of_name(name)
@@ -156,7 +158,10 @@ class Verdicts:
         return "collected" if self.strict and self.collects(name) else ""
 
     def _is_read(self, name: Name) -> bool:
-        """Tell whether a run ever read the dataset, in any generation, to write another: of a name that moved, now."""
+        """Return whether a run ever read the dataset, in any generation, to write another one.
+
+        For a name that moved, only current reads count.
+        """
         others = self.lineage.names.others(name, now=True)
         writings = self.lineage.observed + self.lineage.every_declared
         if others:
@@ -168,7 +173,7 @@ class Verdicts:
         )
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
-        """Return the runs that read and write nothing, of the newest execution of each job."""
+        """Return the runs of each job's newest execution that read and write nothing."""
         counting = [each for each in self.lineage.without_output if not each.writings]
         return [each for each in counting if each.run and each.run.is_streaming == is_streaming]
 

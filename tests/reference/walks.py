@@ -1,4 +1,4 @@
-"""Walking along steps, to what a column reaches and to what reaches it."""
+"""Follow steps from a column forward and backward."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ Steps = dict[Node, list[Step]]
 
 
 def reached(steps: Iterable[Step], starts: Iterable[Node]) -> dict[Node, int]:
-    """Return what is reached, a start only if a way leads back to it, and over how many edges."""
+    """Return the reached columns with their distance in edges. A start is included only if a path leads back to it."""
     further, last = _by(steps, lambda step: step.source)
     found: dict[Node, int] = {}
     ends: dict[Node, int] = {}
@@ -24,12 +24,12 @@ def reached(steps: Iterable[Step], starts: Iterable[Node]) -> dict[Node, int]:
 
 
 def carried(steps: Iterable[Step], starts: Iterable[Node]) -> set[Node]:
-    """Return what is reached other than by what is nested in it: from there ways go on."""
+    """Return the reached columns from which paths continue, that is not only through their nested columns."""
     return set(reached((step for step in steps if step.way is not Way.CONTAINS), starts))
 
 
 def reached_backwards(steps: Iterable[Step], starts: Iterable[Node]) -> dict[Node, int]:
-    """Return what reaches the starts; a step that only contains can be no more than the last of a way."""
+    """Return the columns that reach the starts. A step that only contains its target can only be the last of a path."""
     further, last = _by(steps, lambda step: step.target)
     front = {step.source for step in [*_along(last, starts), *_along(further, starts)]}
     found = dict.fromkeys(front, 1)
@@ -42,7 +42,7 @@ def reached_backwards(steps: Iterable[Step], starts: Iterable[Node]) -> dict[Nod
 
 
 def _by(steps: Iterable[Step], end: Callable[[Step], Node]) -> tuple[Steps, Steps]:
-    """Return the steps that ways go on after, and those that they end with, by one end."""
+    """Return the steps that continue a path and the steps that end it, both by one end of the step."""
     further: Steps = defaultdict(list)
     last: Steps = defaultdict(list)
     for step in steps:

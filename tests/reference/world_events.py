@@ -1,4 +1,4 @@
-"""The JSON of OpenLineage events, for worlds and for the cases that pin the reference."""
+"""Build the JSON of OpenLineage events for generated and hand-written test cases."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 def at(second: float) -> str:
-    """Return the time `second` seconds after the world began, as producers write it."""
+    """Return the time `second` seconds after the start of the test data, as producers write it."""
     return (START + timedelta(seconds=second)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -31,12 +31,12 @@ def facet(**members: Any) -> Json:
 
 
 def dataset(named: tuple[str, str], **facets: Any) -> Json:
-    """Return a dataset; without facets it has no such key, as many have none."""
+    """Return a dataset. Without facets the key is omitted, as many producers do."""
     return {"namespace": named[0], "name": named[1]} | ({"facets": facets} if facets else {})
 
 
 def schema(columns: Iterable[str]) -> Json:
-    """Return a schema facet; `a.b` is nested where `a` came before it, else a name with a dot."""
+    """Return a schema facet. `a.b` is nested if `a` came before it; otherwise the name contains a dot."""
     top: dict[str, Json] = {}
     for column in columns:
         parent, _, child = column.rpartition(".")
@@ -62,7 +62,7 @@ def step(kind: str, *, masking: bool = False) -> Json:
 
 
 def column_lineage(fields: Mapping[str, Sequence[Json]], whole: Sequence[Json] = (), **old: str) -> Json:
-    """Return a columnLineage facet; `old` are members that each field had before 1-1-0."""
+    """Return a columnLineage facet. old: members that each field had before version 1-1-0."""
     told = {name: {"inputFields": list(inputs), **old} for name, inputs in fields.items()}
     return facet(fields=told, **({"dataset": list(whole)} if whole else {}))
 
@@ -78,7 +78,7 @@ def parent(run_id: str, job: tuple[str, str], root: str | None = None) -> Json:
 
 
 def run_event(kind: str, time: str, run: str, job: tuple[str, str] = ("jobs", "job"), **members: Any) -> Json:
-    """Return a run event; members: inputs, outputs, run_facets, job_facets."""
+    """Return a run event. members: inputs, outputs, run_facets, job_facets."""
     return {
         "eventType": kind,
         "eventTime": time,
@@ -107,7 +107,7 @@ def dataset_event(time: str, about: Json, producer: str = PRODUCER) -> Json:
 
 
 def deliver(events: Iterable[Json]) -> list[Delivered]:
-    """Return events as received in this order, an hour after the world began, a second apart."""
+    """Return events as received in this order, one second apart, from an hour after the start of the test data."""
     return [Delivered(event, RECEIPT_US + n * 1_000_000, event_id(event)) for n, event in enumerate(events)]
 
 

@@ -1,4 +1,4 @@
-"""Gaps in what producers say of columns: inputs left empty, lineage above a listener's limits, SQL that explains."""
+"""Gaps in column lineage: empty inputs, lineage above a listener's limits, and SQL that explains the rest."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ DBT = "https://github.com/OpenLineage/OpenLineage/tree/1.54.0/integration/dbt"
 
 
 def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
-    """Leave something out of some runs; drawn after all else, so that all else stays."""
+    """Remove lineage from some runs. This draws last, so that the other events do not change."""
     for event in events:
         if "run" not in event and "job" in event and draw.chance(30):
             event["producer"] = DECLARE
@@ -33,7 +33,7 @@ def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
 
 
 def add_unlisted(draw: Draw, events: Sequence[Json]) -> None:
-    """Let the lineage of some runs name datasets that they do not list; drawn after all else."""
+    """Let the lineage of some runs name datasets that they do not list. This draws after everything else."""
     for own in _runs(events).values():
         names = sorted({(each["namespace"], each["name"]) for event in own for each in _sources(event)})
         if names and draw.chance(25):
@@ -48,7 +48,7 @@ def add_unlisted(draw: Draw, events: Sequence[Json]) -> None:
 
 
 def _runs(events: Sequence[Json]) -> dict[str, list[Json]]:
-    """Return the events of each run, each once."""
+    """Return the distinct events of each run."""
     runs: dict[str, list[Json]] = {}
     for event in events:
         if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
@@ -66,7 +66,7 @@ def _sources(event: Json) -> list[Json]:
 
 
 def _renamed(name: tuple[str, str], other: str, output: Json, *, without_steps: bool) -> Json:
-    """Return an output whose lineage calls a source by another name, and perhaps tells no transformations."""
+    """Return an output whose lineage uses a different name for a source, possibly without transformations."""
     lineage = facets_of(output).get("columnLineage")
     if not lineage or not (lineage.get("fields") or lineage.get("dataset")):
         return output
@@ -99,13 +99,13 @@ def _fields(output: Json) -> dict[str, Json]:
 
 
 def _without_fields(output: Json) -> Json:
-    """Spark's listener keeps only what concerns the whole dataset where a plan has too many columns."""
+    """Keep only the lineage of the whole dataset, as Spark's listener does if a plan has too many columns."""
     inputs = [each for told in _fields(output).values() for each in told["inputFields"]]
     return _with_lineage(output, column_lineage({}, inputs[:1])) if inputs else output
 
 
 def _without_inputs(draw: Draw, output: Json) -> Json:
-    """Trino sends this of columns that it cannot follow."""
+    """Report one column without inputs, as Trino does for columns that it cannot follow."""
     fields = _fields(output)
     if not fields:
         return output
@@ -115,7 +115,7 @@ def _without_inputs(draw: Draw, output: Json) -> Json:
 
 
 def _of_operator(events: Sequence[Json], output: Json) -> Json:
-    """Airflow's parser of SQL finds a source for some columns."""
+    """Report sources for some columns, as Airflow's SQL parser does."""
     inputs = [each for event in events for each in event.get("inputs") or []]
     columns = [each["name"] for each in (facets_of(output).get("schema") or {}).get("fields") or []]
     if not inputs or not columns:
@@ -125,7 +125,7 @@ def _of_operator(events: Sequence[Json], output: Json) -> Json:
 
 
 def _explain(draw: Draw, events: Sequence[Json]) -> None:
-    """Send the statement, which names the columns that the lineage has and those that it may lack."""
+    """Add a SQL statement that names the columns of the lineage and those that the lineage may lack."""
     outputs = [each for event in events for each in event.get("outputs") or []]
     inputs = [each for event in events for each in event.get("inputs") or []]
     if not outputs or not inputs:

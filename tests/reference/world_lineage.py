@@ -1,4 +1,4 @@
-"""How producers write about datasets: names, schemas, lineage, each in the ways that listeners differ in."""
+"""Write datasets of events with names, schemas and lineage, in all variants of the different listeners."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ TRANSFORMATIONS: tuple[tuple[Json, ...], ...] = (
 
 
 class Table:
-    """A dataset at a place, with an alias in a catalogue."""
+    """A dataset at a location, with an alias in a catalog."""
 
     def __init__(self, number: int, draw: Draw) -> None:
         self.name = draw.choice(((LAKE, f"lh/Tables/t{number}"), (BUCKET, f"lh/t{number}")))
@@ -36,7 +36,7 @@ class Author:
         self.draw, self.tables = draw, tables
 
     def new_name(self, table: Table) -> Table:
-        """Return the table that another is renamed to: a new one, or one that was there."""
+        """Return the table to which another is renamed: a new or an existing one."""
         if self.draw.chance(30):
             return self.draw.choice(self.tables)
         renamed = Table(len(self.tables), self.draw)
@@ -48,7 +48,7 @@ class Author:
         return [self.mention(table) for table in tables]
 
     def mention(self, table: Table, **facets: Json | None) -> Json:
-        """Return a dataset by one of its names, with schema, symlinks and tags or without."""
+        """Return a dataset by one of its names, with or without schema, symlinks and tags."""
         named, by_alias = self._spelled(table)
         if self.draw.chance(60):
             facets["schema"] = self._collected(schema(self._drifted(table.columns)))
@@ -60,7 +60,7 @@ class Author:
         return dataset(named, **facets)
 
     def written(self, sources: Sequence[Table], target: Table) -> Json:
-        """Return an output with column lineage of some listener, or without."""
+        """Return an output with the column lineage of some listener, or without any."""
         facets: dict[str, Json | None] = {}
         way = self.draw.number(0, 99)
         if way < 66:
@@ -89,7 +89,7 @@ class Author:
         return dataset((table.name[0], f"{table.name[1]}/{tail}"))
 
     def spelled_name(self, table: Table) -> str:
-        """Return the name as listener 1.53 sends it, or 1.27: with a leading slash."""
+        """Return the name as listener 1.53 sends it, or as 1.27 does, with a leading slash."""
         return "/" + table.name[1] if table.name[0] == LAKE and self.draw.chance(20) else table.name[1]
 
     def _spelled(self, table: Table) -> tuple[tuple[str, str], bool]:
@@ -107,7 +107,7 @@ class Author:
             return column_lineage(fields)
         if way == 1:
             return column_lineage(fields, whole)
-        if way == 2:  # before `dataset` was there, each field repeated what concerns all
+        if way == 2:  # before `dataset` existed, each field repeated the inputs of the whole dataset
             return column_lineage({column: [*inputs, *whole] for column, inputs in fields.items()})
         plain = {column: [_without_steps(each) for each in inputs] for column, inputs in fields.items()}
         return column_lineage(plain, transformationType=self.draw.choice(("IDENTITY", "MASKED", "OTHER")))
@@ -118,7 +118,7 @@ class Author:
         return {"inputs": inputs if self.draw.chance(60) else [], "fields": fields if self.draw.chance(70) else {}}
 
     def _copied(self, column: str, sources: Sequence[Table]) -> list[Json]:
-        """Return what `SELECT *` says: columns of one name, structs as wholes."""
+        """Return the lineage of `SELECT *`: columns with the same name, and structs as a whole."""
         having = [table for table in sources if column in table.columns]
         return [source(self._spelled(table)[0], column, *self.draw.choice(((IDENTITY,), (HASH,)))) for table in having]
 
@@ -137,14 +137,14 @@ class Author:
         return {"namespace": table.name[0], "name": self.spelled_name(table), "type": "DATASET"}
 
     def _drifted(self, columns: Sequence[str]) -> list[str]:
-        """Return the columns after a change of the schema, or as another writer spells them."""
+        """Return the columns after a schema change, or in the spelling of another writer."""
         more = ["added"] if self.draw.chance(10) else []
         return [
             self._case(column) for column in columns[1 if self.draw.chance(10) and len(columns) > 1 else 0 :]
         ] + more
 
     def _collected(self, told: Json) -> Json:
-        """Return a schema whose structs are elements of arrays, or values of maps, in one of three."""
+        """Return a schema whose structs become array elements or map values in one of three cases."""
         way = self.draw.number(0, 5)
         if way > 1:
             return told
@@ -158,7 +158,10 @@ class Author:
         return told | {"fields": fields}
 
     def _reported(self, column: str) -> str:
-        """Return a column as lineage and tags name it: of what is nested, some name the array or the map as well."""
+        """Return a column as lineage and tags name it.
+
+        For nested columns, some listeners include the array or map part.
+        """
         around = self.draw.choice((".", ".", ".", ".", "._element.", "._value."))
         return self._case(column.replace(".", around) if column.startswith("a.") else column)
 

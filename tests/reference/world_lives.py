@@ -1,4 +1,4 @@
-"""How tables come and go: drops, swaps, backups, temporary tables, and the orchestrators above the jobs that do it."""
+"""Steps that drop, swap, back up and recreate tables, and the orchestrators above the jobs that do so."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ DONE = (("COMPLETE",), ("START", "COMPLETE"))
 
 
 class LivingWorld(World):
-    """A world whose tables are dropped, made anew and moved."""
+    """Generated events in which tables are dropped, recreated and renamed."""
 
     def steps(self) -> tuple[Callable[[], None], ...]:
         return (
@@ -31,7 +31,7 @@ class LivingWorld(World):
         )
 
     def make_anew(self) -> None:
-        """A table is dropped and made again, by the same job or another, and perhaps read in between."""
+        """Drop a table and write it again, by the same job or another, possibly with a read in between."""
         job, table = self.draw.choice(self.jobs), self.table()
         if self.draw.chance(50):
             self.write(job, table)
@@ -42,7 +42,7 @@ class LivingWorld(World):
             self.write(self.draw.choice((job, job, self.draw.choice(self.jobs))), table)
 
     def swap(self) -> None:
-        """CREATE `t_new`, DROP `t`, RENAME `t_new` to `t`; some do without the DROP."""
+        """CREATE `t_new`, DROP `t`, RENAME `t_new` to `t`. Sometimes the DROP is missing."""
         job, table = self.draw.choice(self.jobs), self.table()
         fresh = self.beside(table, "new")
         self.write(job, fresh)
@@ -51,7 +51,7 @@ class LivingWorld(World):
         self.say_change(job, table, "RENAME", fresh)
 
     def back_up(self) -> None:
-        """What dbt does every night, from `t__tmp` and over `t__backup`."""
+        """Rename as dbt does in each run: the table to `t__backup`, and `t__tmp` to the table."""
         job, table = self.draw.choice(self.jobs), self.table()
         fresh, backup = self.beside(table, "tmp"), self.beside(table, "backup")
         self.write(job, fresh)
@@ -61,7 +61,7 @@ class LivingWorld(World):
             self.say_change(job, backup, "DROP")
 
     def pass_through(self) -> None:
-        """A table that lives only until others have read it."""
+        """Write a table that exists only until other jobs have read it."""
         job, target = self.draw.choice(self.jobs), self.targets()[0]
         stage = self.beside(self.table(), "stage")
         self.write(job, stage)
@@ -70,7 +70,7 @@ class LivingWorld(World):
         self.say_change(job, stage, "DROP")
 
     def orchestrate(self) -> None:
-        """A task above a Spark job says its inlets and outlets, and ends after everything, drops included."""
+        """Run an Airflow task above a Spark job. It reports inlets and outlets, and ends after all other runs."""
         inlets, outlet = self.sources() or [self.table()], self.targets()[0]
         dag, task = self.new_run(), self.new_run()
         dag_facets = {"parent": parent(dag, ("airflow", "dag"), dag if self.draw.chance(50) else None)}
@@ -86,7 +86,7 @@ class LivingWorld(World):
         self.say_task("COMPLETE", task, dag_facets, inlets, outlet)
 
     def create_as_select(self) -> None:
-        """CREATE TABLE AS SELECT is two runs of one session, one of them without columns."""
+        """Run a CREATE TABLE AS SELECT, which is two runs of one session, one of them without columns."""
         session, source, target = self.new_run(), self.table(), self.targets()[0]
         told: Json = {"parent": parent(session, ("jobs", "app"), session)}
         statement, half, table = self.new_run(), self.new_run(), target.name[1].rpartition("/")[2]
@@ -104,12 +104,12 @@ class LivingWorld(World):
         self.say(run_event("COMPLETE", self.now(), statement, named, **plain))
 
     def look_at(self) -> None:
-        """Somebody shows rows, in the session of another job or in one of their own."""
+        """Display rows of a table, in the session of another job or in a new session."""
         job = self.draw.choice((Job("nb.collect", self.draw.choice(self.jobs).session), Job("nb.show", self.new_run())))
         self.say_run(job, [], self.draw.choice(DONE), sources=[self.table()])
 
     def go_opaque(self) -> None:
-        """A job that told its columns does so no more, or says only that it altered the table."""
+        """Write with a job that reported columns before and now reports none, or only that it altered the table."""
         job, target, sources = self.draw.choice(self.jobs), self.targets()[0], [self.table()]
         self.write(job, target, sources)
         job.session = self.new_run()
@@ -129,7 +129,7 @@ class LivingWorld(World):
         )
 
     def mask_from_now_on(self) -> None:
-        """A job copies a tagged column in the clear, and masked from its next session on."""
+        """Copy a tagged column in the clear, and masked in the job's next session."""
         job, source, target = self.draw.choice(self.jobs), self.table(), self.targets()[0]
         column = source.columns[0]
         tagged = facet(tags=[{"key": "pii", "value": "true", "field": column}])
@@ -144,7 +144,7 @@ class LivingWorld(World):
             said["run"]["facets"] = run_facets
             self.say(said)
 
-    # Parts
+    # Helpers
 
     def write(self, job: Job, table: Table, sources: Sequence[Table] | None = None) -> None:
         if self.draw.chance(50):
@@ -161,13 +161,13 @@ class LivingWorld(World):
             self.say(run_event(kind, self.now(), run, named, outputs=[output]))
 
     def say_task(self, kind: str, run: str, run_facets: Json, inlets: Sequence[Table], outlet: Table) -> None:
-        """Say what an operator of Airflow knows: names, never columns."""
+        """Send a task event with the knowledge of an Airflow operator: table names, never columns."""
         inputs, outputs = self.author.mentions(inlets), self.author.mentions([outlet])
         named = ("airflow", "dag.task")
         self.say(run_event(kind, self.now(), run, named, inputs=inputs, outputs=outputs, run_facets=run_facets))
 
     def beside(self, table: Table, suffix: str) -> Table:
-        """Return the table of the same columns and another name, which others may read from now on."""
+        """Return a table with the same columns and a suffixed name, which other jobs may read from now on."""
         name = (table.name[0], f"{table.name[1]}_{suffix}")
         known = [each for each in self.author.tables if each.name == name]
         if not known:

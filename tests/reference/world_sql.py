@@ -1,4 +1,4 @@
-"""The SQL of a world's runs: one INSERT each, of a form that a few lines can read (`sql_reading.py`)."""
+"""Add SQL to generated runs: one INSERT each, in a form that `sql_reading.py` can read with a few patterns."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from tests.reference.world_lineage import COLUMNS
 
 
 def add_sql(draw: Draw, events: Sequence[Json]) -> None:
-    """Give the jobs of some runs an `sql` facet, in some of their events; drawn last, so that all else stays."""
+    """Add an `sql` facet to some events of some runs. This draws last, so that the other events do not change."""
     runs: dict[str, list[Json]] = {}
     for event in events:
         if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
@@ -31,7 +31,7 @@ def _facet(draw: Draw, events: Sequence[Json]) -> Json:
         return facet(query="SELEC T FRO M")
     sources = [_table(draw.choice(inputs or targets)) for _ in range(draw.number(1, 2))]
     known = [column for each in inputs for column in _told_columns(each)]
-    if draw.chance(25):  # a view over what is read, of which only the columns can be known
+    if draw.chance(25):  # a view over the inputs, which is recognizable only by its columns
         sources = ["t99", *sources] if draw.chance(30) else ["t99"]
     columns = [draw.choice(COLUMNS) for _ in range(draw.number(1, 3))]
     listed = ", ".join(f"`{column}`" for column in dict.fromkeys(columns))
@@ -45,7 +45,7 @@ def _facet(draw: Draw, events: Sequence[Json]) -> Json:
 
 
 def _told_columns(named: Json) -> list[str]:
-    """Return the columns that a mention of a dataset tells."""
+    """Return the columns in a mention's schema."""
     fields = (facets_of(named).get("schema") or {}).get("fields") or []
     return [".".join(path) for path in schema_paths(fields)]
 

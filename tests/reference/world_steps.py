@@ -1,4 +1,4 @@
-"""What happens in a world, one step at a time: runs, streams, changes of tables, declarations."""
+"""The steps that generate events: runs, streams, changes of tables, and declarations."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Job:
 
 
 class World:
-    """Events so far, and what they were about."""
+    """The generated events, and the tables and jobs in them."""
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
@@ -80,13 +80,13 @@ class World:
         self.say_run(job, self.targets())
 
     def loop(self) -> None:
-        """One session appends to one table several times."""
+        """Append to one table several times in one session."""
         job, target = self.draw.choice(self.jobs), self.targets()[0]
         for _ in range(self.draw.number(2, 3)):
             self.say_run(job, [target], self.draw.choice((("COMPLETE",), ("START", "COMPLETE"), ())))
 
     def again(self) -> None:
-        """A job writes one table anew, each time in another session."""
+        """Write one table repeatedly, each time in a new session."""
         job, target = self.draw.choice(self.jobs), self.targets()[0]
         for _ in range(self.draw.number(2, 3)):
             job.session = self.new_run()
@@ -104,7 +104,7 @@ class World:
         self.say_run(self.draw.choice(self.jobs), targets, ends, {"jobType": job_type})
 
     def change(self) -> None:
-        """Drop, rename, create, ... a table."""
+        """Drop, rename, create or otherwise change a table."""
         table, change = self.table(), self.draw.choice(CHANGES)
         told = facet(lifecycleStateChange=change)
         if change == "RENAME":
@@ -126,7 +126,7 @@ class World:
         self.say(job_event(self.now(), self.named(self.draw.choice(self.jobs)), inputs, outputs, **facets))
 
     def declare_dataset(self) -> None:
-        """A catalogue or a person says what a dataset is made of, or how it is tagged."""
+        """Declare the sources or tags of a dataset, as a catalog or a person does."""
         producer = self.draw.choice((PRODUCER, PRODUCER + "/other"))
         target = self.table()
         tags = {"tags": self.author.tags(target)} if self.draw.chance(60) else {}
@@ -134,7 +134,7 @@ class World:
         self.say(dataset_event(self.now(), about, producer))
 
     def self_loop(self) -> None:
-        """An RDD job names the path it reads as its output too."""
+        """Run an RDD job that names its input path as its output, too."""
         same, (namespace, name) = self.author.mentions([self.table()]), self.named(self.jobs[0])
         job = (namespace, name.partition(".")[0] + ".map_partitions_parallel_collection")
         self.say(run_event("COMPLETE", self.now(), self.new_run(), job, inputs=same, outputs=same))
@@ -145,11 +145,11 @@ class World:
         self.say(run_event("START", self.now(), job.session, ("jobs", "app")))
 
     def scan(self) -> None:
-        """Delta reads its own log, or a query shows rows to somebody: nothing is written."""
+        """Read only: Delta reads its own log, or a query displays rows."""
         inputs = [self.author.noise(self.table()), *self.author.mentions(self.sources()[:1])]
         self.say(run_event("COMPLETE", self.now(), self.new_run(), ("jobs", "scan_json"), inputs=inputs))
 
-    # Parts
+    # Helpers
 
     def say_run(
         self,
@@ -203,7 +203,9 @@ class World:
         return f"manual-{self.runs % 3}" if self.draw.chance(8) else uuid(self.runs)
 
     def now(self) -> str:
-        """Return the time of the next event: mostly later, seldom earlier, ahead of all, zoneless or no time at all."""
+        """Return the time of the next event: mostly later, sometimes earlier, in the future, without zone,
+        or invalid.
+        """
         self.second += self.draw.choice((1, 0, 1, 2, 7))
         odd = self.draw.number(0, 99)
         if odd < 80:
@@ -225,7 +227,7 @@ class World:
         return self.draw.choice(self.author.tables)
 
     def targets(self) -> list[Table]:
-        """Return outputs, mostly of the first two tables: history needs several writers of one."""
+        """Return outputs, mostly from the first two tables, so that one table has several writers."""
         among = self.author.tables[: self.draw.choice((2, 2, len(self.author.tables)))]
         return [self.draw.choice(among) for _ in range(2 if self.draw.chance(15) else 1)]
 

@@ -1,4 +1,7 @@
-"""How runs of worlds write, and for which period: added by checksums, so that worlds stay what they were."""
+"""Add write kinds, periods, jobs and declarations to generated events.
+
+The choices depend on checksums instead of draws, so that existing generated events do not change.
+"""
 
 import zlib
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ from tests.reference.world_events import Json, at, facet, job_event, run_event, 
 
 
 def add_writes(events: Sequence[Json]) -> None:
-    """Give some runs a period, some outputs a change of their lifecycle, some names a partition."""
+    """Add a period to some runs, a lifecycle change to some outputs, and a partition to some names."""
     many = len(events)
     above = {run for event in events for run in _above(event)}
     for event in events:
@@ -25,7 +28,7 @@ def add_writes(events: Sequence[Json]) -> None:
 
 
 def _above(event: Json) -> list[str]:
-    """Return the runs that a run is part of."""
+    """Return the parent and root runs of an event's run."""
     told = ((event.get("run") or {}).get("facets") or {}).get("parent") or {}
     return [each["run"]["runId"].lower() for each in (told, told.get("root") or {}) if each.get("run")]
 
@@ -39,7 +42,7 @@ def _add_write(named: Json, chance: int) -> None:
 
 
 def add_copies(events: Sequence[Json]) -> None:
-    """Let some edges take a column over as it is: those between columns of one name."""
+    """Turn some edges between columns of the same name into unchanged copies."""
     for event in events:
         about = [*(event.get("outputs") or []), event.get("dataset") or {}]
         for number, named in enumerate(about):
@@ -59,7 +62,9 @@ def add_copies(events: Sequence[Json]) -> None:
 
 
 def add_jobs(events: Sequence[Json]) -> None:
-    """Let jobs feed some fields and outputs in `lineage` facets: those of other events, and one of which none knows."""
+    """Let jobs feed some fields and outputs in `lineage` facets: jobs of other events, and one that no
+    event contains.
+    """
     jobs = [_named(event["job"]) for event in events if "job" in event]
     for number, event in enumerate(events):
         about = [*(event.get(role) or {} for role in ("run", "job", "dataset")), *(event.get("outputs") or [])]
@@ -77,7 +82,7 @@ def add_jobs(events: Sequence[Json]) -> None:
 
 
 def add_fed_jobs(events: Sequence[Json]) -> None:
-    """Let some runs and jobs report what feeds jobs: their own, others, and one of which no event knows."""
+    """Let some runs and jobs report what feeds jobs: their own jobs, others, and one that no event contains."""
     jobs = [_named(event["job"]) for event in events if "job" in event]
     datasets = [each for event in events for each in (*(event.get("inputs") or []), *(event.get("outputs") or []))]
     for number, event in enumerate(events):
@@ -96,14 +101,14 @@ def add_fed_jobs(events: Sequence[Json]) -> None:
 
 
 def _fed(named: Json, chance: int) -> Json:
-    """Return a dataset as a source, two of three times with a column of it."""
+    """Return a dataset as a source, with one of its columns in two of three cases."""
     fields = (((named.get("facets") or {}).get("schema") or {}).get("fields")) or [{"name": "x"}]
     field = {"field": fields[chance // 8 % len(fields)]["name"]} if chance % 3 else {}
     return {"namespace": named["namespace"], "name": named["name"], "type": "DATASET", **field}
 
 
 def commits(events: Sequence[Json]) -> list[Json]:
-    """Return events that tell what commits prove about the writes of some runs."""
+    """Return events that report what commits prove about the writes of some runs."""
     proofs: dict[int, list[Json]] = {}
     for number, event in enumerate(events):
         for place, named in enumerate((event.get("outputs") or []) if "run" in event else []):
@@ -123,7 +128,7 @@ def commits(events: Sequence[Json]) -> list[Json]:
 
 
 def declarations(events: Sequence[Json]) -> list[Json]:
-    """Return JobEvents that declare what some jobs write that report runs, most of them with all columns."""
+    """Return JobEvents that declare the outputs of some jobs with runs, mostly for all columns."""
     found: list[Json] = []
     for event in events:
         inputs = [each for each in event.get("inputs") or [] if not is_own_table(each["name"])]
@@ -140,7 +145,7 @@ def declarations(events: Sequence[Json]) -> list[Json]:
 
 
 def _declare_all(output: Json, inputs: Sequence[Json], events: Sequence[Json]) -> None:
-    """Give inputs for every column that an event lists for an output."""
+    """Declare inputs for every column that an event lists for an output."""
     every = [each for event in events for role in ("inputs", "outputs") for each in event.get(role) or []]
     schemas = [(each.get("facets") or {}).get("schema") or {} for each in every if _named(each) == _named(output)]
     columns = dict.fromkeys(each["name"] for schema in schemas for each in schema.get("fields") or [])

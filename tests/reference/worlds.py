@@ -1,6 +1,6 @@
-"""Small worlds: what a few jobs on a few datasets send, with everything that goes wrong on the way.
+"""Generate small worlds: the events of a few jobs on a few datasets, with all kinds of faults.
 
-Written once: Hypothesis draws (and shrinks) it, `random.Random` draws it for batches.
+The code is the same for Hypothesis, which draws and shrinks the choices, and for `random.Random`, which draws batches.
 """
 
 import random
@@ -19,11 +19,11 @@ from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
 from tests.reference.world_writes import add_copies, add_fed_jobs, add_jobs, add_writes, commits, declarations
 
-LONGEST = 16  # events of a world, before some are sent twice
+LONGEST = 16  # number of events of a world before some are duplicated
 FEW = (10, 14, 23, 26, 37, 46, 56, 67, 91, 95, 97, 99, 102, 112, 134, 147, 160, 162, 172, 193, 213, 234, 258, 259)
-"""Seeds of worlds that have together whatever a world may have, most of it three times."""
+"""Seeds of worlds that together contain every feature, most of them three times."""
 
-BYTES = 1200  # choices that Hypothesis has; what comes after them is plain
+BYTES = 1200  # number of choices that Hypothesis draws; later choices are the simplest
 
 
 class RandomDraw(Draw):
@@ -35,7 +35,7 @@ class RandomDraw(Draw):
 
 
 class BytesDraw(Draw):
-    """Draws from bytes that Hypothesis draws in one go: a draw of its own for each choice is ten times slower."""
+    """Take choices from bytes that Hypothesis draws at once, because a separate draw for each is ten times slower."""
 
     def __init__(self, choices: bytes) -> None:
         self._choices = iter(choices)
@@ -73,7 +73,7 @@ def make_world(draw: Draw) -> list[Delivered]:
 
 
 def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:
-    """Return the world with namespaces and run ids of its own, so that many fit into one lake.
+    """Return the world with prefixed namespaces and run ids, so that one lake can contain many worlds.
 
     prefix: lower-case letters, digits and dashes. Run ids and event ids keep their order.
     """
@@ -81,12 +81,12 @@ def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:
 
 
 def prefix(seed: int) -> str:
-    """Return how the namespaces of a world begin that lies beside others."""
+    """Return the namespace prefix of a world that shares a lake with others."""
     return f"w{seed:04d}x"
 
 
 def world_in(text: str) -> str | None:
-    """Return the first world that a text names, None where it is of others that share the lake."""
+    """Return the first world that a text names, or None."""
     found = re.search(r"w\d{4}x", text)
     return found[0] if found else None
 
@@ -102,14 +102,14 @@ def _moved(value: Any, prefix: str) -> Any:
 def _moved_member(key: str, value: Any, prefix: str) -> Any:
     if key == "namespace":
         return _moved_namespace(value, prefix)
-    if key in ("inlets", "outlets") and isinstance(value, str):  # the text of a Python list of addresses
+    if key in ("inlets", "outlets") and isinstance(value, str):  # a Python list of addresses as text
         return re.sub("(?<=://)", prefix, value)
     is_run_id = key == "runId" or (key == "run" and isinstance(value, str))
     return _moved_run_id(value, prefix) if is_run_id else _moved(value, prefix)
 
 
 def _moved_namespace(value: str, prefix: str) -> str:
-    if value == "headwater":  # it means something to the rules
+    if value == "headwater":  # the rules treat this namespace specially
         return value
     scheme, mark, rest = value.rpartition("://")
     return f"{scheme}{mark}{prefix}{rest}"

@@ -1,6 +1,4 @@
-"""Which writes replace all rows that were there (docs/reference/lineage.md: 6.7), as far as worlds and cases need
-it.
-"""
+"""Writes that replace all existing rows (docs/reference/lineage.md: 6.7), as far as the tests need them."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -23,7 +21,7 @@ ROW_LEVEL = ("replace_iceberg_data", "replace_data", "write_delta", "write_icebe
 
 
 class WriteKinds:
-    """What all events together show of how datasets are written."""
+    """The evidence in all events about how datasets are written."""
 
     def __init__(
         self,
@@ -32,7 +30,9 @@ class WriteKinds:
         renamed: Iterable[tuple[Name, Name]],
         complete: Collection[str] = (),
     ) -> None:
-        """`renamed`: pairs of a name before and after a rename; `complete`: producers whose lists are complete."""
+        """`renamed`: pairs of a name before and after a rename. `complete`: producers whose column lists
+        are complete.
+        """
         self.complete = complete
         self.names = names
         self.parted = {name for event in events for name in _named_by_part(event, names)}
@@ -41,7 +41,7 @@ class WriteKinds:
         self.committed = [each for event in events for each in _committed(event, names)]
 
     def is_by_parts(self, dataset: Dataset) -> bool:
-        """Tell whether any name that may mean a dataset comes with a partition somewhere."""
+        """Return whether any name of a dataset occurs with a partition."""
         found = self._names_of(dataset)
         while True:
             locations = {location for name in found for _, location in self.names.bindings.get(name, ())}
@@ -57,12 +57,12 @@ class WriteKinds:
         return found
 
     def _proven(self, run: Run, output: Dataset) -> set[str]:
-        """Return what commits prove about the write of an output by a run."""
+        """Return what commits prove about a run's write of an output."""
         run_id, names = run.events[-1].event["run"]["runId"].lower(), self._names_of(output)
         return {proves for own, name, proves in self.committed if own == run_id and name in names}
 
     def replaces_all(self, account: Account, output: Dataset) -> bool:
-        """Tell whether a run is a whole rewrite of an output."""
+        """Return whether a run rewrites an output completely."""
         run = account.run
         if run is None or output not in account.content.outputs:
             return False
@@ -86,7 +86,7 @@ class WriteKinds:
         return is_rewrite and not _shows_part(run.counted, job, sql, output) and not self.is_by_parts(output)
 
     def _is_echo(self, event: Delivered) -> bool:
-        """Tell whether an event names the same datasets as read and written, without column lineage."""
+        """Return whether an event names the same datasets as inputs and outputs, without column lineage."""
         read, written = (
             {self.names.canonical(each["namespace"], each["name"]) for each in event.datasets(role)}
             for role in ("inputs", "outputs")
@@ -95,7 +95,7 @@ class WriteKinds:
         return read - own == written - own and not event_has_lineage(event)
 
     def lists_all_columns(self, named: dict[str, Any], event: Delivered, dataset: Dataset, role: str) -> bool:
-        """Tell whether what one event says of a dataset are all columns of the table (12.6)."""
+        """Return whether one event lists all columns of the dataset's table (12.6)."""
         if event.event["producer"] in self.complete:
             settled = "run" not in event.event or event.event.get("eventType") == "COMPLETE"
             in_part = reads_parts(named) if role == "inputs" else is_subset(named)
@@ -126,7 +126,7 @@ class WriteKinds:
 
 
 def _committed(event: Delivered, names: Names) -> Iterable[tuple[str, Name, str]]:
-    """Yield (run id, name of the output, what a commit proves) that an event of `reconcile` reports."""
+    """Yield (run id, output name, what a commit proves) from an event of `reconcile`."""
     if "run" not in event.event:
         return
     job = event.event["job"]
@@ -137,7 +137,7 @@ def _committed(event: Delivered, names: Names) -> Iterable[tuple[str, Name, str]
 
 
 def _shows_part(events: Iterable[Delivered], job: list[str], sql: str, output: tuple[str, ...]) -> bool:
-    """Tell whether a run that reports OVERWRITE shows that it replaces a part, or may be an append."""
+    """Return whether a run that reports OVERWRITE may replace only a part of the rows or append."""
     words = {word for part in job for word in re.split("[^a-z]+", part)}
     saves = any(part.startswith("execute_save_into_data_source_command") for part in job)
     return (

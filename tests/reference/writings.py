@@ -1,4 +1,4 @@
-"""What one run, or one declared event, writes and from what (docs/reference/lineage.md: edges of one run)."""
+"""The outputs of one run, or of one declared event, and their sources (docs/reference/lineage.md: edges of one run)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -25,14 +25,15 @@ from tests.reference.schemas import Schemas, schema_paths
 from tests.reference.sql_reading import Statement, read_statement
 from tests.reference.unlisted import Doubt, Listed, Reading, defined_by
 
-Said = tuple[Delivered, Run | None, Reading | None]  # by which event of which run, and how its lineage is read
+# the event of a lineage facet, its run, and how to read the lineage
+Said = tuple[Delivered, Run | None, Reading | None]
 
 
 @dataclass(frozen=True)
 class Fed:
-    """A source in an entry of a `lineage` facet whose target is a job: a dataset, perhaps a column of it, or a job.
+    """A source in an entry of a `lineage` facet whose target is a job: a dataset, possibly with a column, or a job.
 
-    job: key of the target; is_own: it is the job of the event itself.
+    job: key of the target. is_own: the target is the job of the event itself.
     """
 
     job: tuple[str, str]
@@ -44,7 +45,7 @@ class Fed:
 
 @dataclass
 class Content:
-    """What the telling events of a run (or one declared event) say about datasets."""
+    """What the effective events of a run, or one declared event, report about datasets."""
 
     inputs: set[Dataset]
     outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]]
@@ -52,24 +53,24 @@ class Content:
     inferred: Statement | None = None
     listed: Listed = field(default_factory=Listed)
     parts: set[Dataset] = field(default_factory=set)
-    """The outputs that a folder or a `subset` shows to be written in part."""
+    """The outputs that are written only in part, as a folder or a `subset` shows."""
     selecting: set[tuple[Dataset, str]] = field(default_factory=set)
-    """The columns of inputs that select the rows that are read."""
+    """The columns of inputs that select the rows to read."""
     mentions: dict[Dataset, set[tuple[Dataset, str]]] = field(default_factory=dict)
-    """By output the columns that lineage of any event of the run names, where no edge may come of it."""
+    """By output, the columns that lineage of any event of the run names, even if no edge follows from them."""
     job: str = ""
     fed: frozenset[Fed] = frozenset()
-    """What feeds jobs."""
+    """The sources that feed jobs."""
     older: dict[Dataset, set[Dataset]] = field(default_factory=dict)
-    """By output the sources in `columnLineage` that does not count, as a newer event or an entry replaces it."""
+    """By output, the sources in replaced `columnLineage`: a newer event or an entry takes precedence."""
     disputed: set[Dataset] = field(default_factory=set)
-    """The outputs of which two events report different things."""
+    """The outputs for which two events report different lineage."""
     written: set[Dataset] = field(default_factory=set)
-    """The outputs of a run that did not complete of which some event does not report ALTER."""
+    """The outputs of an incomplete run for which some event reports something other than ALTER."""
 
     @property
     def own_fed(self) -> set[Dataset]:
-        """What feeds the job of the run itself."""
+        """The sources that feed the run's own job."""
         return {each.source for each in self.fed if each.source and each.is_own}
 
     @property
@@ -82,7 +83,7 @@ class Content:
 
 @dataclass
 class Writing:
-    """One run, or declared event, writes one output: its edges, with column names as sent."""
+    """The write of one output by one run or declared event: its edges, with column names as sent."""
 
     output: Dataset
     time_us: int
@@ -92,15 +93,15 @@ class Writing:
     period_us: int = 0
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
-    """The columns that it says anything of."""
+    """The columns for which the run reports something."""
     empty: set[str] = field(default_factory=set)
-    """Of these, those that are stated to be made of no column."""
+    """Those of `named` that are explicitly made from no column."""
     unclear: set[str] = field(default_factory=set)
-    """And those that a dataset as a whole feeds."""
+    """The columns that a dataset as a whole feeds."""
     left_out: set[str] = field(default_factory=set)
-    """Keys of columns that are not accounted for."""
+    """Keys of the columns that are not accounted for."""
     also_read: set[Dataset] = field(default_factory=set)
-    """What else those may be made of: all that the run reads."""
+    """The possible sources of unaccounted columns: everything that the run reads."""
     tables: set[Dataset] = field(default_factory=set)
     edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     whole: set[tuple[Dataset, str, bool]] = field(default_factory=set)
@@ -109,33 +110,33 @@ class Writing:
     own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """`edges` without those that concern the whole output."""
     copies: set[tuple[Dataset, str, str]] = field(default_factory=set)
-    """Of `own_edges`, those that take a column over as it is."""
+    """Those of `own_edges` that copy a column unchanged."""
     selecting: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
-    """Edges from the columns that select rows: no column lineage, and nothing is covered by them."""
+    """Edges from the columns that select rows. They are not column lineage and cover nothing."""
     shows_steps: bool = False
     is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
-    """What it is opaquely written from, explained or not."""
+    """The datasets from which the output is opaquely written, explained or not."""
     behind_view: set[Dataset] = field(default_factory=set)
-    """Of what its columns say only a part, as its SQL reads it by a view."""
+    """The datasets that the SQL reads through a view, so that the reported columns are only a part."""
     doubtful: set[Dataset] = field(default_factory=set)
-    """What is named by names that the SQL explains."""
+    """The datasets whose names in lineage the SQL explains."""
     settled: set[str] = field(default_factory=set)
-    """Columns for which the SQL accounts, doubtful names or not."""
+    """The columns for which the SQL accounts despite doubtful names."""
     ends: set[Dataset] = field(default_factory=set)
-    """Inputs of which names are the end."""
+    """The inputs whose names end with a name in lineage."""
     doubts: set[Doubt] = field(default_factory=set)
-    """Names that may mean inputs, unless lineage in force knows such a dataset."""
+    """Names that may refer to inputs, unless current lineage knows such a dataset."""
     mentions: set[tuple[Dataset, str]] = field(default_factory=set)
-    """Columns that its lineage names, whether an edge has them or not."""
+    """The columns that the lineage names, with or without an edge."""
     jobs: set[tuple[str, str]] = field(default_factory=set)
-    """Keys of the jobs that feed it in place of a dataset."""
+    """Keys of the jobs that feed the output in place of a dataset."""
     follows_sql: bool = False
-    """Whether edges to its columns follow from SQL that accounts for none of them."""
+    """Whether edges to the columns follow from SQL that does not account for any of them."""
 
     @property
     def content(self) -> object:
-        """What it says, whichever run says it."""
+        """The content of the report, independent of the run that sent it."""
         sets: tuple[set[Any], ...] = (
             self.edges, self.copies, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read,
             self.tables, self.inputs, self.bare, self.opaque, self.behind_view, self.jobs,
@@ -160,23 +161,23 @@ class Writing:
 
     @property
     def fed(self) -> set[str]:
-        """The columns with an input of their own."""
+        """The columns that have their own inputs."""
         return {edge[2] for edge in self.own_edges if edge[0] not in self.doubtful}
 
     @property
     def says_nothing(self) -> bool:
-        """ALTER, TRUNCATE, VALUES."""
+        """Whether there is no lineage, as for ALTER, TRUNCATE or VALUES."""
         return not self.carries and not self.reads and not self.jobs
 
 
 class Reader:
-    """Reads datasets and edges out of events."""
+    """Reads datasets and edges from events."""
 
     def __init__(self, generations: Generations, schemas: Schemas) -> None:
         self.generations, self.schemas = generations, schemas
 
     def content(self, events: Iterable[Delivered], run: Run | None) -> Content:
-        """Return what a run says, or (without run) a declared event."""
+        """Return the content of a run, or without `run` of a declared event."""
         inputs: set[Dataset] = set()
         said: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
@@ -232,14 +233,14 @@ class Reader:
         )
 
     def _older(self, said: list[tuple[Facets, Delivered]], run: Run | None, *, is_explicit: bool) -> set[Dataset]:
-        """Return the sources in the `columnLineage` of events that newer ones replace, or entries of facets."""
+        """Return the sources in `columnLineage` that newer events or entries of facets replace."""
         newest = {} if is_explicit else merged(said).get("columnLineage", ({}, None))[0]
         told = [(facets["columnLineage"], event) for facets, event in said if _has_lineage(facets)]
         replaced = [(step, event) for facet, event in told if facet != newest for step in _steps(facet)]
         return {source for step, event in replaced if (source := self._source(step, event, run))}
 
     def _query(self, event: Delivered) -> str | None:
-        """Return the SQL of an event, unless its outputs need none."""
+        """Return the SQL of an event, unless its outputs do not need it."""
         sql = event.facets("job").get("sql") or {}
         query: str | None = sql.get("query")
         return None if self._says_all_itself(event) else query
@@ -247,7 +248,7 @@ class Reader:
     def _fed(
         self, lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]], run: Run | None
     ) -> Iterator[Fed]:
-        """Yield what `lineage` facets of run and job report to feed jobs."""
+        """Yield the sources that the `lineage` facets of run and job report as feeding jobs."""
         told = [each for (_, output), facets in lineage.items() if output is None for each in facets]
         for facet, event in told:
             for entry in facet.get("entries") or []:
@@ -267,7 +268,7 @@ class Reader:
         entries: list[tuple[Facets, Delivered]] | None,
         run: Run | None,
     ) -> set[tuple[Dataset, str]]:
-        """Return the columns that lineage names, also that which newer lineage of the run replaces."""
+        """Return the columns that lineage names, including lineage that a newer event of the run replaces."""
         found = {(output, column) for entry, _ in entries or () for column in entry.get("fields") or {}}
         told = [(facets["columnLineage"], event) for facets, event in said if _has_lineage(facets)]
         newest = merged(said).get("columnLineage", ({}, None))[0]
@@ -279,7 +280,7 @@ class Reader:
         return found
 
     def _sql(self, events: Iterable[Delivered], run: Run) -> str | None:
-        """Return the SQL of a run, unless none of its events needs it."""
+        """Return the SQL of a run, unless no event needs it."""
         said = [(event.facets("job"), event) for event in events if not self._says_all_itself(event)]
         sql = merged([({"sql": facets["sql"]}, event) for facets, event in said if facets.get("sql")]).get("sql")
         if not sql or is_half(run.events[-1].event["job"]["name"]):
@@ -294,7 +295,7 @@ class Reader:
         inputs: set[Dataset],
         outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]],
     ) -> Statement | None:
-        """Return what the SQL of a run says of an output that says nothing of its columns itself."""
+        """Return the lineage of a run's SQL for an output without reported columns."""
         sql = self._sql(events, run)
         if not sql:
             return None
@@ -325,7 +326,7 @@ class Reader:
         return read_statement(sql, reads, writes, columns, joined=joined, are_partial=are_partial)
 
     def _names(self, named: Facets) -> set[str]:
-        """Return what an event calls a dataset, symlinks too."""
+        """Return the names of a dataset in an event, including symlinks."""
         return {name for _, name in self._called(named)}
 
     def _called(self, named: Facets) -> set[Name]:
@@ -333,7 +334,9 @@ class Reader:
         return {self.generations.names.canonical(each["namespace"], each["name"]) for each in (named, *links)}
 
     def _says_all_itself(self, event: Delivered) -> bool:
-        """Tell whether each output gives inputs for the columns it lists, so that nobody asks the SQL of an event."""
+        """Return whether an event reports inputs for all listed columns of each output, so that its SQL is
+        not needed.
+        """
         if not _says_all_itself(event):
             return False
         listed = {next(iter(self._called({**each, "facets": {}}))) for each in event.datasets("inputs", "outputs")}
@@ -390,13 +393,13 @@ class Reader:
             self._read_column_lineage(writing, facet, (event, run, reading))
 
     def _read_sql_for_whole(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
-        """Read the SQL of a run that only reports what concerns the whole output; nothing without producer."""
+        """Read the SQL of a run that reports lineage only for the whole output. Does nothing without a producer."""
         if producer and writing.whole and not writing.carries:
             self._find_left_out(writing, content, started_us, producer)
             writing.left_out = writing.left_out if writing.carries else set()
 
     def _find_sources(self, writing: Writing, content: Content, sources: set[Dataset], *, is_alone: bool) -> None:
-        """Find what an output is made of, opaquely or not; sources: those of the whole run's lineage."""
+        """Find the sources of an output, opaque or not. sources: those in the lineage of the whole run."""
         is_explicit = writing.output in content.entries
         other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
         writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
@@ -410,13 +413,13 @@ class Reader:
         self._spread(writing, content.outputs.get(writing.output, {}))
 
     def _select(self, writing: Writing, content: Content) -> None:
-        """Make edges to every column from those that select what is read."""
+        """Add edges to every column from the columns that select rows."""
         for source, column in content.selecting:
             columns = self._columns(writing, content.outputs.get(writing.output, {}))
             writing.selecting |= {(source, column, each, "INDIRECT", False) for each in columns}
 
     def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, empty_counts: bool) -> None:
-        """Take columns without inputs as stated, or not; SQL tells of an output that says nothing."""
+        """Decide whether columns without inputs count as stated. SQL is used for an output without reported lineage."""
         if empty_counts:
             writing.empty |= writing.named
         elif not (writing.edges or writing.whole or writing.bare):
@@ -429,7 +432,7 @@ class Reader:
         return self.schemas.key(dataset, column)
 
     def _find_unwritten(self, writing: Writing, content: Content) -> None:
-        """Find the columns that a run lists for an output and its SQL does not write."""
+        """Find the columns that a run lists for an output but its SQL does not write."""
         facets, output = content.outputs.get(writing.output, {}), writing.output
         paths = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
         nested = Nested(paths, lambda column: self.schemas.key(output, column))
@@ -531,7 +534,7 @@ class Reader:
             self._read_source(writing, source, None, [{}], said)
 
     def _read_unlisted(self, writing: Writing, facet: Facets, said: Said) -> None:
-        """Note the names that the SQL explains, and those that may mean several inputs."""
+        """Record the names that the SQL explains, and the names that may refer to several inputs."""
         event, run, reading = said
         unclear: dict[Dataset, frozenset[Dataset] | None] = {}
         for source in _steps(facet):
@@ -549,7 +552,7 @@ class Reader:
             writing.doubts.add((dataset, frozenset(every - {dataset}) if meant is None else meant, True))
 
     def _meant(self, source: Facets, said: Said) -> Dataset | None:
-        """Return the dataset of a source in lineage, or the one input that its name is the end of."""
+        """Return the dataset of a source in lineage, or the only input whose name ends with the source's name."""
         event, run, reading = said
         dataset = self._source(source, event, run)
         if not dataset or reading is None or reading.listed.is_listed(dataset):
@@ -596,13 +599,13 @@ class Reader:
                     writing.copies.add((dataset, source["field"], output))
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
-        """Make edges to every column of those that concern the whole output."""
+        """Expand the edges to the whole output into edges to each of its columns."""
         columns = self._columns(writing, facets)
         for source, column, masked in writing.whole:
             writing.edges |= {(source, column, each, "INDIRECT", masked) for each in columns}
 
     def _columns(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> set[str]:
-        """Return the columns of an output that edges to the whole of it lead to."""
+        """Return the columns to which edges to the whole output lead."""
         if "schema" in facets:
             paths = schema_paths(facets["schema"][0].get("fields") or [])
             return {*(".".join(path) for path in paths), *writing.named}
@@ -626,7 +629,7 @@ def _read_inferred(writing: Writing, statement: Statement) -> None:
 
 
 def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> None:
-    """Take what the SQL says of columns that the lineage of the run leaves out."""
+    """Use the SQL's lineage for columns that the run's lineage omits."""
     writing.named |= columns
     writing.empty |= columns - {output for _, _, output, _ in statement.columns}
     for source, column, output, masked in statement.columns:
@@ -639,21 +642,21 @@ def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> 
 
 
 def _take_all(writing: Writing, statement: Statement) -> None:
-    """Take all that the SQL says, as it explains names in the lineage."""
+    """Use all of the SQL's lineage, because it explains names in the run's lineage."""
     _take_columns(writing, statement, set(statement.named))
     writing.empty -= writing.fed
     _take_whole(writing, statement)
 
 
 def _take_unproven(writing: Writing, statement: Statement) -> None:
-    """Take all edges of the SQL, which account for nothing."""
+    """Add all edges of the SQL, without treating the columns as accounted for."""
     _take_unproven_columns(writing, statement, set(statement.named))
     writing.follows_sql = bool(statement.columns)
     _take_whole(writing, statement)
 
 
 def _take_unproven_columns(writing: Writing, statement: Statement, columns: set[str]) -> None:
-    """Take the edges of the SQL to some columns, which account for nothing."""
+    """Add the SQL's edges to some columns, without treating the columns as accounted for."""
     writing.named |= columns
     for source, column, output, masked in statement.columns:
         if output in columns:
@@ -674,7 +677,7 @@ def _is_altered(facets: dict[str, tuple[Facets, Delivered]]) -> bool:
 
 
 def _steps(facets: Facets) -> list[Facets]:
-    """Return the sources in a `columnLineage` facet, or in that of an output."""
+    """Return the sources in a `columnLineage` facet, or in that of an output's facets."""
     lineage = facets.get("columnLineage") or facets
     found = [step for each in (lineage.get("fields") or {}).values() for step in each.get("inputFields") or []]
     return [*found, *(lineage.get("dataset") or [])]
@@ -685,7 +688,7 @@ def _has_lineage(facets: Facets) -> bool:
 
 
 def _is_disputed(said: list[tuple[Facets, Delivered]]) -> bool:
-    """Tell whether an event takes back or changes the lineage or the list of an output that one before it reports."""
+    """Return whether an event removes or changes the lineage or schema that an earlier event reports for an output."""
     for name, part in (("columnLineage", "fields"), ("schema", "fields")):
         told = [facets[name] for facets, _ in said if facets.get(name)]
         told = [each for each in told if each.get("_deleted") or each.get(part) or each.get("dataset")]
@@ -695,12 +698,12 @@ def _is_disputed(said: list[tuple[Facets, Delivered]]) -> bool:
 
 
 def _job_named(source: Facets, event: Delivered) -> tuple[str, str]:
-    """Return the key of a job that feeds something: without a name the one whose event says so."""
+    """Return the key of a job that feeds something. Without a name, it is the job of the event itself."""
     return job_key(source if "name" in source else event.event.get("job") or {"namespace": "", "name": ""})
 
 
 def _is_own_job(named: Facets, event: Delivered) -> bool:
-    """Tell whether an entry names the job of its event: not at all, as sent, or without what belongs to one run."""
+    """Return whether an entry names the job of its event: without a name, as sent, or in canonical form."""
     own = event.event.get("job") or {}
     names = [own.get("name"), canonical_job(own["name"])] if own else []
     return "name" not in named or (named["namespace"] == own.get("namespace") and named["name"] in names)
@@ -711,7 +714,7 @@ def _is_stated(step: Facets) -> bool:
 
 
 def _says_all_itself(event: Delivered) -> bool:
-    """Tell whether each output of an event gives inputs for the columns it lists, so that its SQL is not asked."""
+    """Return whether each output of an event has inputs for all its listed columns, so that the SQL is not needed."""
     if "integration/dbt" in event.event["producer"]:
         return False
     written = [facets_of(each) for each in event.datasets("outputs") if not is_own_table(each["name"])]
@@ -725,7 +728,7 @@ def _says_all_columns(facets: Facets) -> bool:
 
 
 def add_lineage(said: list[tuple[Facets, Delivered]], facets: Facets, event: Delivered) -> None:
-    """Lineage facets add up; a deletion removes what was said before on the same entity."""
+    """Add a lineage facet to the earlier ones of the same entity. A deletion removes the earlier ones."""
     facet = facets.get("lineage") or {}
     if facet.get("_deleted"):
         said.clear()

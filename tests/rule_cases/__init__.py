@@ -1,3 +1,1 @@
-"""Hand-written cases of the rules of lineage, worked out from docs/reference/lineage.md and held against every
-judge.
-"""
+"""Hand-written cases of the lineage rules, derived from docs/reference/lineage.md and checked with every judge."""

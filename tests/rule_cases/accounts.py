@@ -1,4 +1,4 @@
-"""R4: every column that a run may have written is accounted for, else what it read may be in it."""
+"""R4: every column that a run may have written is accounted for, or it may contain any input of the run."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def says(query: str) -> dict[str, Json]:
 
 
 def copied_by(query: str, columns: str = "x at", of: Sequence[Json] = (A,)) -> Json:
-    """Return a run whose lineage names a.x → b.x alone, and whose SQL may say more."""
+    """Return a run whose lineage names only a.x → b.x, and whose SQL may name more columns."""
     return done(1, 1, writes("b", COPY, columns=columns), of=of, job_facets=says(query))
 
 
@@ -27,7 +27,7 @@ def of_dbt(event: Json) -> Json:
 
 
 def fed_by(name: str, **kinds: str) -> dict[str, Json]:
-    """Return a `lineage` facet of b: x comes from a.x, other fields from datasets or jobs as wholes."""
+    """Return a `lineage` facet of b: x comes from a.x, other fields come from whole datasets or jobs."""
     told = entry(name, COPY)
     fields = {
         field: {"inputs": [{"type": kind.upper(), "namespace": LAKE, "name": "a"}]} for field, kind in kinds.items()

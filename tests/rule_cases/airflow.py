@@ -1,4 +1,4 @@
-"""R4: an orchestrator's inlets, and the runs below that explain them or do not."""
+"""R4: an orchestrator's inlets, with and without child runs that explain them."""
 
 from tests.rule_cases.case import Case, case, stops, surface, unused
 from tests.rule_cases.events import begun, below, done, table, writes

@@ -8,7 +8,7 @@ from tests.rule_cases.events import LAKE, begun, below, done, table, writes
 
 
 def task(inlets: str = "", outlets: str = "", text: str = "") -> dict[str, Any]:
-    """Return the run facets of a task with these tables; text: what it sends in place of the inlets."""
+    """Return the run facets of a task with these tables. text: sent in place of the inlets."""
     named = (
         [{"uri": f"{LAKE}/{each}", "extra": {}, "type": "asset"} for each in told.split()] for told in (inlets, outlets)
     )

@@ -1,4 +1,4 @@
-"""R1: a run that is tried again under its id; each attempt ends by itself."""
+"""R1: a run that is retried under the same id. Each attempt ends separately."""
 
 from tests.reference.world_events import Json
 from tests.rule_cases.case import Case, case, surface, unused, upstream
@@ -12,7 +12,7 @@ OPEN = (
     unused("a", dict.fromkeys("xy", "unknown: attempted")),
     upstream("b.x", {}),
 )
-"""What a run leaves open that did not complete: it proves nothing and hides nothing."""
+"""Which questions a run that did not complete leaves open. Such a run proves nothing and hides nothing."""
 
 
 def start(second: float) -> Json:

@@ -1,7 +1,6 @@
-"""One story of events and the answers that docs/reference/lineage.md gives to it, each worked out by hand from the
-text.
+"""A list of events and its answers by docs/reference/lineage.md, each derived by hand from the text.
 
-Columns are `dataset.column`. In a whole answer `?` in place of a value leaves open whether and as what it is there.
+Columns are `dataset.column`. In a complete answer, the value `?` accepts any value or no entry at all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ from tests.reference.world_events import Json
 
 @dataclass(frozen=True)
 class Ask:
-    """A question and its whole answer."""
+    """A question and its complete answer."""
 
     kind: str
     about: str
@@ -25,13 +24,16 @@ class Ask:
 
     @property
     def tag(self) -> str:
-        """Return the tag that the question is about, nothing where it is about a column."""
+        """The tag of the question, or an empty string for a question about a column."""
         return self.about[1:] if self.about.startswith("#") else ""
 
 
 @dataclass(frozen=True)
 class Case:
-    """`doubt`: the text is silent, open or unsafe here, and the expectation is what is safest for the user."""
+    """A list of events with its questions.
+
+    doubt: the specification is silent, open or unsafe here, and the expected answer is the safest for the user.
+    """
 
     name: str
     events: tuple[Json, ...]
@@ -45,32 +47,32 @@ def case(name: str, events: Iterable[Json], *asks: Ask, doubt: str = "", as_of: 
 
 
 def surface(about: str, expected: Mapping[str, str]) -> Ask:
-    """Ask for the exposure behind a column, by its name and by a tag on it; `#tag`: behind a tag of the story."""
+    """Ask for the exposure downstream of a column, by its name and by a tag on it, or of a tag (`#tag`)."""
     return Ask("surface", about, dict(expected))
 
 
 def exposed(about: str, *columns: str) -> Ask:
-    """Ask for a surface that is exposed all over."""
+    """Ask for a surface on which every column is exposed."""
     return surface(about, dict.fromkeys(columns, "exposed"))
 
 
 def tagged(about: str, expected: Mapping[str, str]) -> Ask:
-    """Ask for the exposure of the columns that have a tag (`#tag`) of the story themselves."""
+    """Ask for the exposure of the columns that have the tag themselves (`#tag`)."""
     return Ask("tagged", about, dict(expected))
 
 
 def tagged_until(about: str, expected: Mapping[str, float]) -> Ask:
-    """Ask until which second masked columns that have a tag themselves were written in the clear."""
+    """Ask for the last second at which masked columns with the tag themselves were written in the clear."""
     return Ask("tagged_until", about, dict(expected))
 
 
 def until(about: str, expected: Mapping[str, float]) -> Ask:
-    """Ask until which second columns were written in the clear."""
+    """Ask for the last second at which columns were written in the clear."""
     return Ask("until", about, dict(expected))
 
 
 def unused(about: str, expected: Mapping[str, str], *, strict: bool = False) -> Ask:
-    """Ask for verdicts on a dataset: `used`, `unused`, `unknown: REASON`.
+    """Ask for the verdicts on a dataset: `used`, `unused`, `unknown: REASON`.
 
     Reasons: nested, opaque, unaccounted, no transformations, never read, shown.
     """
@@ -78,7 +80,7 @@ def unused(about: str, expected: Mapping[str, str], *, strict: bool = False) -> 
 
 
 def impact(about: str, expected: Mapping[str, str], mode: Mode = "value") -> Ask:
-    """Ask what a column reaches: its distance, then ` masked`, ` before` (read before re-creation)."""
+    """Ask for the columns that a column reaches: the distance, then ` masked`, ` before` (read before re-creation)."""
     return Ask("impact", about, dict(expected), mode)
 
 
@@ -92,12 +94,15 @@ def stops(about: str, *datasets: str) -> Ask:
 
 
 def links(about: str, *expected: str) -> Ask:
-    """Ask what may be connected with a dataset: `> b by load` is written by, `< a by show` read by such a job."""
+    """Ask for possible connections of a dataset.
+
+    `> b by load`: the job load may write b from it. `< a by show`: it may be made from a, which the job show reads.
+    """
     return Ask("links", about, set(expected))
 
 
 def spelt(about: str, expected: Mapping[str, str]) -> Ask:
-    """Ask how answers spell columns of a dataset, by their keys."""
+    """Ask for the displayed spelling of a dataset's columns, given by key."""
     return Ask("spelt", about, dict(expected))
 
 
@@ -106,5 +111,8 @@ def dropped(*datasets: str) -> Ask:
 
 
 def edges(*expected: str) -> Ask:
-    """Ask for all edges that ever were: `a.x > b@3.x`, behind it ` masked`, ` indirect`; `b@3`: what run 3 began."""
+    """Ask for all edges ever reported: `a.x > b@3.x`, followed by ` masked` or ` indirect`.
+
+    `b@3` is the generation that run 3 started.
+    """
     return Ask("edges", "", set(expected), view="all")

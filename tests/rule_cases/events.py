@@ -1,8 +1,10 @@
-"""Events for the rule cases in few words: `done(2, 10, writes("b", {"x": "a.x"}), of="a")` is run 2, complete at 10 s.
+"""Short functions for the events of rule cases:
 
-A source is `dataset.column` with a mark behind it: none shows the value, `#` masks, `?` is INDIRECT (a filter),
-`-` has no transformation at all, `=` copies the column (IDENTITY). Several are parted by spaces, no source is the empty
-text.
+`done(2, 10, writes("b", {"x": "a.x"}), of="a")` completes run 2 at 10 s.
+
+A source is `dataset.column`, optionally followed by a mark: `#` masks, `?` is INDIRECT (a filter), `-` has no
+transformation, `=` copies the column (IDENTITY). Without a mark, the source shows the value. Several sources are
+separated by spaces. An empty string means no source.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +42,7 @@ def t(name: str) -> Named:
 
 
 def table(name: str | Named, columns: str = "", **facets: Any) -> Json:
-    """Return a dataset without lineage, as an input or an output; `columns` make its schema."""
+    """Return a dataset without lineage, for an input or an output. `columns` become its schema."""
     told = {"schema": schema_of(columns)} if columns else {}
     return dataset(t(name) if isinstance(name, str) else name, **told, **facets)
 
@@ -53,9 +55,9 @@ def writes(
     says: str = "",
     **facets: Any,
 ) -> Json:
-    """Return an output with column lineage; its schema is what `fields` names unless `columns` says otherwise.
+    """Return an output with column lineage. Its schema contains the names in `fields`, unless `columns` is given.
 
-    whole: sources of the whole dataset; says: a change of its lifecycle.
+    `whole`: sources of the whole dataset. `says`: a lifecycle change.
     """
     lineage = column_lineage({field: sources(told) for field, told in fields.items()}, sources(whole))
     facets |= change(says) if says else {}
@@ -72,7 +74,7 @@ def _source(told: str) -> Json:
 
 
 def schema_of(columns: str) -> Json:
-    """Return a schema facet: `s.t` is nested in `s`, which need not be named; `=s.t` is one name with a dot."""
+    """Return a schema facet: `s.t` is nested in `s`, which may be omitted. `=s.t` is one name with a dot."""
     tree: dict[str, Any] = {}
     for column in columns.split():
         place = tree
@@ -89,9 +91,9 @@ def _fields(tree: Mapping[str, Any]) -> list[Json]:
 
 
 def done(number: int, second: float, *outputs: Json, of: str | Iterable[Json] = "", **more: Any) -> Json:
-    """Return an event of run `number`, COMPLETE unless `kind` says otherwise; each run is of a job of its own.
+    """Return an event of run `number`, COMPLETE unless `kind` is given. Each run has its own job.
 
-    of: what it reads, names or datasets. more: kind, job, under (the facets of `below`), job_facets, run_facets.
+    of: inputs, as names or datasets. more: kind, job, under (the facets of `below`), job_facets, run_facets.
     """
     inputs = [table(name) for name in of.split()] if isinstance(of, str) else list(of)
     facets = {**more.pop("run_facets", {}), **more.pop("under", {})}
@@ -104,12 +106,12 @@ def begun(number: int, second: float, *outputs: Json, **more: Any) -> Json:
 
 
 def going(number: int, second: float, *outputs: Json, **more: Any) -> Json:
-    """Return an event of a stream that runs."""
+    """Return an event of a running stream."""
     return done(number, second, *outputs, kind="RUNNING", job_facets=STREAM, **more)
 
 
 def below(number: int, root: int | None = None) -> dict[str, Json]:
-    """Return the facets of a run that run `number` began."""
+    """Return the facets of a run whose parent is run `number`."""
     return {"parent": parent(uuid(number), ("jobs", f"job{number}"), None if root is None else uuid(root))}
 
 
@@ -118,7 +120,7 @@ def changes(name: str | Named, what: str, columns: str = "") -> Json:
 
 
 def change(what: str) -> dict[str, Json]:
-    """Return the facet that says DROP, CREATE, OVERWRITE ..."""
+    """Return a lifecycle facet with DROP, CREATE, OVERWRITE or another change."""
     return {"lifecycleStateChange": facet(lifecycleStateChange=what)}
 
 
@@ -133,7 +135,7 @@ def rename(number: int, second: float, old: str, new: str, **more: Any) -> Json:
 def tagging(
     second: float, column: str, tag: str = "pii", value: str = "true", *, by: str = "https://example.org/tags"
 ) -> Json:
-    """Return a DatasetEvent that puts a tag on `dataset.column`; value `false` denies it; by: its producer."""
+    """Return a DatasetEvent that puts a tag on `dataset.column`. The value `false` removes it. by: its producer."""
     name, _, field = column.partition(".")
     told = facet(tags=[{"key": tag, "value": value, "source": "USER", **({"field": field} if field else {})}])
     return dataset_event(at(second), dataset(t(name), tags=told), by)
@@ -145,7 +147,7 @@ def declared(second: float, output: Json, of: str | Iterable[Json] = "", job: st
 
 
 def entry(name: str, fields: Mapping[str, str], whole: str = "") -> Json:
-    """Return an entry of a `lineage` facet; in `whole` a source may be a dataset without a column."""
+    """Return an entry of a `lineage` facet. In `whole`, a source may be a dataset without a column."""
     told = {field: {"inputs": [one | {"type": "DATASET"} for one in sources(each)]} for field, each in fields.items()}
     inputs = [
         (sources(each)[0] if "." in each else {"namespace": LAKE, "name": each}) | {"type": "DATASET"}
@@ -155,5 +157,5 @@ def entry(name: str, fields: Mapping[str, str], whole: str = "") -> Json:
 
 
 def lineage(*entries: Json) -> dict[str, Json]:
-    """Return the facets of a run that says its lineage itself."""
+    """Return the facets of a run that reports its lineage in a `lineage` facet."""
     return {"lineage": facet(entries=list(entries))}

@@ -1,4 +1,4 @@
-"""R4.12: a job as the source of a field or of a dataset is followed through what it reads."""
+"""R4.12: a job as the source of a field or dataset. The job is followed to its inputs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,15 @@ COPY = {"x": "a.x"}
 
 
 def of_job(name: str) -> Json:
-    """Return a source; `self`: without a name, as the specification names the job itself."""
+    """Return a job as a source. `self` stands for the job itself and has no name."""
     return {"type": "JOB"} | ({} if name == "self" else {"namespace": "jobs", "name": name})
 
 
 def fed(fields: Mapping[str, str], whole: str = "", name: str = "b", **more: str) -> dict[str, Any]:
-    """Return a `lineage` facet of a dataset; more: fields that jobs feed; whole: a job that feeds all of it."""
+    """Return a `lineage` facet of a dataset.
+
+    more: fields that jobs feed. whole: a job that feeds all of it.
+    """
     told = entry(name, fields)
     told["fields"] |= {field: {"inputs": [of_job(job)]} for field, job in more.items()}
     told["inputs"] += [of_job(whole)] if whole else []
@@ -26,7 +29,7 @@ def fed(fields: Mapping[str, str], whole: str = "", name: str = "b", **more: str
 
 
 LOAD = done(7, 1, table("d", "z"), of=[C], job="load")
-"""The job `load` reads c, and reports no columns."""
+"""The job `load` reads c and reports no columns."""
 SHOW = done(7, 1, of=[C], job="load")
 TAGS_A, TAGS_C = tagging(2, "a.x"), tagging(2, "c.k")
 OPEN = {"b.x": "unknown", "b.at": "unknown"}
@@ -43,7 +46,7 @@ WHOLE = [
         "R4.12 nothing is unknown where nothing is tagged",
         [done(1, 3, B, **fed({}, "nobody")), done(2, 2, A)],
         surface("#pii", {}),
-        as_of=100,  # stories about the present share a lake, in which others tag columns
+        as_of=100,  # the cases about the present share a lake, in which other cases tag columns
     ),
     case(
         "R4.12 a job that no event knows feeds a dataset of a run that reads another one",

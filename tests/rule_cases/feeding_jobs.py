@@ -1,4 +1,4 @@
-"""R4.13: a job as the target of an entry in a `lineage` facet; what feeds it is used."""
+"""R4.13: a job as the target of an entry in a `lineage` facet. Its sources are used."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ A, B, C = table("a", "x y"), table("b", "x"), table("c", "k")
 COPY = writes("b", {"x": "a.x"})
 OPEN_A = {"x": "unknown: opaque", "y": "unknown: opaque"}
 READ_A = [done(2, 2, writes("d", {"z": "a.x"}), of=[A])]
-"""Another job reads a, and reports all that it uses."""
+"""Another job reads a and reports everything that it uses."""
 
 
 def of_job(name: str = "") -> Json:
@@ -18,7 +18,7 @@ def of_job(name: str = "") -> Json:
 
 
 def feeds(*told: str, into: str = "", **more: Any) -> Json:
-    """Return an entry about a job, without `into` that of the event; told: `dataset`, `dataset.column` or `@job`."""
+    """Return an entry about a job, by default that of the event. `told`: `dataset`, `dataset.column` or `@job`."""
     inputs = [of_job(each[1:]) if each.startswith("@") else _source(each) for each in told]
     return {**of_job(into), "inputs": inputs, **more}
 

@@ -1,4 +1,4 @@
-"""R1: DROP and RENAME end generations; lineage goes through them, and readers outlive re-creation."""
+"""R1: DROP and RENAME end generations. Lineage continues through them, and readers survive a re-creation."""
 
 from tests.reference.world_events import Json, symlinks
 from tests.rule_cases.case import (
@@ -491,7 +491,7 @@ AGAIN = [
 
 
 def nights(number: int) -> list[Json]:
-    """Return nights of 100 s: load a stage, use it, drop it; runs 11, 12, 13, then 21 ..."""
+    """Return nights of 100 s that load a stage, use it and drop it. The runs are 11, 12, 13, then 21 and so on."""
     return [
         event
         for night in range(1, number + 1)
@@ -567,7 +567,7 @@ EVERY_NIGHT = [
 
 
 def rebuilt(number: int, *, weekly: tuple[int, ...]) -> list[Json]:
-    """Return nights that drop and make `t` anew, with a reader twice a night, and another in some of them."""
+    """Return nights that drop and recreate `t`, with a reader twice a night, and another reader in some nights."""
     told = []
     for night in range(1, number + 1):
         second, run = 100 * night, 10 * night
@@ -856,7 +856,9 @@ RENAMES = [
 
 
 def dance(number: int, *, weekly: tuple[int, ...]) -> list[Json]:
-    """Return dbt's nights: build t__tmp, t to t__backup, t__tmp to t, drop t__backup; read all day."""
+    """Return nights of dbt runs: build t__tmp, rename t to t__backup and t__tmp to t, drop t__backup, and read t by
+    day.
+    """
     told = []
     for night in range(1, number + 1):
         second, run = 100 * night, 10 * night

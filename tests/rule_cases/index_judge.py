@@ -1,4 +1,4 @@
-"""The index as a judge: events come in small batches, its writer starts anew, questions are those of the API."""
+"""The index as a judge: events arrive in small batches, its writer restarts, and questions are those of the API."""
 
 from contextlib import ExitStack
 from datetime import datetime
@@ -22,7 +22,7 @@ WHOLE = ListPage(limit=10_000)
 
 
 class Index(Judge):
-    """Answers what the index answers over HTTP."""
+    """Returns the answers that the index gives over HTTP."""
 
     answers = frozenset(
         {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "stops", "links", "spelt"}
@@ -114,5 +114,5 @@ def told(here: View, item: Any) -> str:
 
 
 def seconds(time: str) -> float:
-    """Return a time of the API as seconds since the world began."""
+    """Convert a time of the API to seconds since the start of the test data."""
     return (datetime.fromisoformat(time) - START).total_seconds()

@@ -1,4 +1,4 @@
-"""The judges of the rule cases: each reads delivered events and answers questions as `case.py` writes them."""
+"""The judges of the rule cases. Each reads received events and answers questions in the format of `case.py`."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -40,7 +40,7 @@ REASONS = {
 
 
 class Judge:
-    """What has a method for every kind of question in `answers`, and may have to be closed."""
+    """A judge has a method for every kind of question in `answers`. Subclasses may need to be closed."""
 
     answers: frozenset[str]
 
@@ -51,7 +51,7 @@ class Judge:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close what was opened: nothing."""
+        """Do nothing. Subclasses close their resources here."""
 
     def answer(self, ask: Ask) -> Any:
         return getattr(self, ask.kind)(ask)
@@ -72,11 +72,11 @@ QUESTIONS = frozenset(
         "spelt",
     }
 )
-"""What the reference and the rules in memory answer."""
+"""The questions that the reference and the rules in memory answer."""
 
 
 class Oracle(Judge):
-    """The brute-force reading of the rules."""
+    """The brute-force implementation of the rules."""
 
     answers = QUESTIONS
 
@@ -138,7 +138,7 @@ class Oracle(Judge):
 
 
 class Memory(Judge):
-    """The product, deriving all at once."""
+    """Headwater's rules, applied to all events at once."""
 
     answers = QUESTIONS
 
@@ -166,7 +166,7 @@ class Memory(Judge):
     def unused(self, ask: Ask) -> Any:
         name, scene = Name(LAKE, ask.about), self.lineage.scene
         if scene.naming.moved_names.former_location(name) or name not in scene.current_names(attempted=True):
-            return {}  # a question about all datasets leaves it out
+            return {}  # a question about all datasets omits this one
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
         return {column: told_verdict(verdict, reasons[column]) for column, verdict in verdicts.items()}
@@ -198,7 +198,7 @@ class Memory(Judge):
 
 
 def spelt_by(snapshot: Snapshot, namespace: str, ask: Ask) -> dict[str, str]:
-    """Return how answers spell the columns that are asked for."""
+    """Return the displayed spellings of the columns in a question."""
     columns = snapshot.shown_columns(Name(namespace, ask.about))
     return {key: columns.displayed_spelling(columns.key(key)) for key in ask.expected}
 
@@ -211,7 +211,7 @@ def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, 
 
 
 def told_links(stops: Callable[[bool], list[Stop]]) -> set[str]:
-    """Return what may be connected with a dataset, as `case.links` writes it."""
+    """Return the possible connections of a dataset in the format of `case.links`."""
     return {
         f"{sign} {link.dataset} by {link.job.name}"
         for sign, forward in ((">", True), ("<", False))
@@ -238,7 +238,7 @@ def told_hit(distance: int, masked: bool, before: bool = False) -> str:
 
 
 def told_verdict(verdict: str, reason: str) -> str:
-    rule = reason.partition(": ")[0]  # the readers follow
+    rule = reason.partition(": ")[0]  # the reason continues with the readers
     return f"{verdict}: {REASONS.get(rule, rule)}" if verdict == "unknown" else verdict
 
 
@@ -248,7 +248,7 @@ def told_edge(edge: Any) -> str:
 
 
 def generation_of(run: str) -> str:
-    """Return `@3` for what run 3 began."""
+    """Return `@3` for the generation that run 3 started."""
     return f"@{int(run[-12:], 16)}" if run else ""
 
 

@@ -1,4 +1,6 @@
-"""R2 and R7: exposed before unknown before masked; masked code is not masked data."""
+"""R2 and R7: exposed takes precedence over unknown, and unknown over masked. Masking code does not mask
+existing data.
+"""
 
 from typing import Any
 
@@ -267,7 +269,7 @@ UNTIL = [
             done(4, 25, writes("c", {"x": "b.x"}), of="b", job="k"),
         ],
         surface("a.x", {"b.x": "masked", "c.x": "masked"}),
-        until("a.x", {"c.x": 20}),  # at the latest: it was copied before the rewrite had ended
+        until("a.x", {"c.x": 20}),  # the latest possible time: the copy happened before the rewrite had ended
     ),
     case(
         "R7 two hops: the copy was overwritten since, the first was not",

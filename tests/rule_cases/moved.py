@@ -1,4 +1,4 @@
-"""R2.4, R10.10, R10.11: a name that moved to another location keeps its readers, its sources and its tags."""
+"""R2.4, R10.10, R10.11: a name that moved to another location keeps its readers, sources and tags."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SRC = table("src", "mail other")
 
 
 def linked(*names: str) -> dict[str, Any]:
-    """Return the facet that says the names of a location in the catalogue."""
+    """Return a symlinks facet with the catalog names of a location."""
     return {"symlinks": symlinks(*(("hive://meta", f"db.{name}") for name in names))}
 
 

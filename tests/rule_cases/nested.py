@@ -1,4 +1,4 @@
-"""R3: nested columns at every step; where names do not settle it, unknown."""
+"""R3: nested columns at every step. If names do not settle the nesting, the answer is unknown."""
 
 from tests.rule_cases.case import Case, case, exposed, impact, surface, unused, upstream
 from tests.rule_cases.events import done, drop, table, tagging, writes

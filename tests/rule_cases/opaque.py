@@ -1,4 +1,6 @@
-"""R4, R5, R6: opaque inputs and outputs, what explains them, newest executions without columns, empty inputFields."""
+"""R4, R5, R6: opaque inputs and outputs, their explanations, newest executions without columns, and empty
+inputFields.
+"""
 
 from tests.reference.world_events import Json, at, column_lineage, dataset_event, facet
 from tests.rule_cases.case import Case, case, edges, exposed, links, stops, surface, unused, upstream
@@ -39,7 +41,9 @@ OPAQUE = (
 
 
 def statement(second: float, *, of: list[Json], job: str = ATOMIC, number: int = 1, under: Json | None = None) -> Json:
-    """Return a CTAS as Spark's listener reports it: no columns, at its end a schema and what it is."""
+    """Return a CREATE TABLE AS SELECT as Spark's listener reports it: without column lineage, but with a schema at its
+    end.
+    """
     return done(number, second, table("b", "x", **change("OVERWRITE")), of=of, job=job, under=under or SESSION)
 
 
@@ -449,7 +453,7 @@ NEWEST = [
 
 
 def empty(**fields: str) -> Json:
-    """Return column lineage with an entry for each field, be it without inputs."""
+    """Return column lineage with an entry for each field, possibly without inputs."""
     return table("b", "x", columnLineage=column_lineage({field: sources(told) for field, told in fields.items()}))
 
 

@@ -1,4 +1,4 @@
-"""Rules 7, 8 and 9 without generations, executions or nesting: what reaches what, what shows it, what is used."""
+"""Rules 7, 8 and 9 without generations, executions or nesting: reachability, exposure and use."""
 
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, A, B, made
 from tests.reference.world_events import at, job_event, parent, source, uuid

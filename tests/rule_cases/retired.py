@@ -1,4 +1,4 @@
-"""R6.11: a job that was deleted uses nothing any more; what it wrote stays until it is overwritten, or the job runs."""
+"""R6.11: a deleted job no longer uses anything. Its output remains until it is overwritten or the job runs again."""
 
 from tests.reference.retired import deletion
 from tests.reference.world_events import at, facet, job_event

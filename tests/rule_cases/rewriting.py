@@ -1,4 +1,4 @@
-"""R6.7: which writes replace all rows, and which a part of them."""
+"""R6.7: which writes replace all rows, and which replace a part of them."""
 
 from tests.reference.world_events import Json, at, facet, run_event, uuid
 from tests.rule_cases.case import case, dropped, impact, unused, upstream
@@ -14,18 +14,18 @@ def sql(query: str) -> dict[str, Json]:
     return {"sql": facet(query=query, dialect="spark")}
 
 
-SWAPPED = [  # dbt's table on Postgres: build, set the old table aside, swap, drop what was set aside
+SWAPPED = [  # dbt's table on Postgres: build, move the old table aside, swap, drop the old table
     done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="build m"),
     rename(2, 2, "m", "m__dbt_backup"),
     rename(3, 3, "m__dbt_tmp", "m"),
     drop(4, 4, "m__dbt_backup"),
 ]
-MERGED = [  # dbt's incremental model on Snowflake, and alike on Spark with a view: build, merge, drop
+MERGED = [  # dbt's incremental model on Snowflake, and similarly on Spark with a view: build, merge, drop
     done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="build m"),
     done(2, 2, writes("m", {"x": "m__dbt_tmp.x"}), of="m__dbt_tmp", job="merge m"),
     drop(3, 3, "m__dbt_tmp"),
 ]
-OVERWRITTEN = [  # dbt's incremental model on Spark: a view of the new rows, which overwrites the table
+OVERWRITTEN = [  # dbt's incremental model on Spark: a view of the new rows overwrites the table
     done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="app.create_view"),
     done(2, 2, writes("m", {"x": "m__dbt_tmp.x"}, says="OVERWRITE"), of="m__dbt_tmp", job="app.insert_into.m"),
     drop(3, 3, "m__dbt_tmp"),
@@ -102,7 +102,7 @@ TEMPORARY = [
 
 
 def committed(second: float, *told: str, job: str = "nightly", namespace: str = "headwater") -> Json:
-    """Return the event of `reconcile` that tells what commits prove, such as `3 nothing b`: run, what, dataset."""
+    """Return an event of `reconcile` that reports what commits prove, such as `3 nothing b`: run, proof, dataset."""
     facets = [dict(zip(("run", "proves", "name"), each.split(), strict=True)) for each in told]
     commits = [{**each, "run": uuid(int(each["run"])), "namespace": LAKE} for each in facets]
     about = ("COMPLETE", at(second), uuid(70), (namespace, f"reconcile/{job}"))

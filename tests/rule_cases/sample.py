@@ -8,7 +8,7 @@ from tests.rule_cases.case import Case
 
 
 def sample_cases(cases: Iterable[Case], topics: Mapping[str, str]) -> list[Case]:
-    """Return each case that has a feature which no earlier case has; topics: by the name of a case."""
+    """Return each case with a feature that no earlier case has. topics: by the name of a case."""
     known, sample = set[tuple[str, ...]](), []
     for case in cases:
         if (found := set(features(case, topics[case.name]))) - known:

@@ -22,7 +22,7 @@ ALL = "x day hour y"
 
 
 def selected(name: str | Named, condition: Json, columns: str = ALL) -> Json:
-    """Return an input of which a condition selects the rows."""
+    """Return an input whose rows a condition selects."""
     return table(name, columns) | {"inputFacets": {"subset": facet(inputCondition=condition)}}
 
 

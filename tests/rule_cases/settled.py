@@ -1,4 +1,6 @@
-"""What two readers of docs/reference/lineage.md told apart in random worlds, until its text settled it."""
+"""Cases from random worlds in which two readings of docs/reference/lineage.md differed, until its text was
+clarified.
+"""
 
 from tests.reference.world_events import at, dataset, dataset_event, symlinks
 from tests.rule_cases.case import Case, case, dropped, edges, exposed, impact, surface, unused, upstream

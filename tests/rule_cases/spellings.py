@@ -1,4 +1,4 @@
-"""R12.1: how answers spell columns that no schema lists."""
+"""R12.1: the displayed spelling of columns that no schema lists."""
 
 from tests.rule_cases.case import Case, case, impact, spelt
 from tests.rule_cases.events import done, drop, table, writes

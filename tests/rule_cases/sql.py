@@ -1,5 +1,6 @@
-"""Rule 13 where a run's SQL needs columns that only other runs tell (docs/reference/lineage.md: columns that
-follow from SQL).
+"""Rule 13 for runs whose SQL needs columns that only other runs report.
+
+See docs/reference/lineage.md: columns that follow from SQL.
 """
 
 from tests.reference.world_events import Json, facet
@@ -13,7 +14,7 @@ def says(query: str) -> dict[str, Json]:
 
 BY_PLACE = says("INSERT INTO b SELECT s0.`x`, s0.`y` FROM a AS s0")
 BY_VIEW = says("INSERT INTO b (p) SELECT s0.`y` FROM t99 AS s0")
-"""`t99` is no dataset: a view over what the run reads besides."""
+"""`t99` is not a dataset but a view over the other inputs of the run."""
 
 CASES = [
     case(

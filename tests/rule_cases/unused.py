@@ -1,4 +1,4 @@
-"""R4 and rule 9: unused only with proof: transformations, readers without outputs, self, streams, case."""
+"""R4 and rule 9: unused requires proof. Transformations, readers without outputs, self-reads, streams and case."""
 
 from tests.reference.world_events import Json, column_lineage, step, symlinks
 from tests.rule_cases.case import Case, case, exposed, impact, surface, unused, upstream
@@ -32,7 +32,7 @@ SAVE = "execute_save_into_data_source_command"
 
 
 def shown(name: str, events: list[Json], strict: dict[str, str], *, doubt: str = "") -> Case:
-    """Return a case of a dataset with a proven reader, and perhaps one that only shows it."""
+    """Return a case of a dataset with a proven reader, and possibly one that only displays it."""
     return case(f"R4 {name}", events, unused("a", SEEN), unused("a", strict, strict=True), doubt=doubt)
 
 
@@ -421,7 +421,7 @@ ORACLE = ("oracle://db:1521", "SVC.HR.PEOPLE")
 
 
 def one_name(system: str, canonical: tuple[str, str], other: str) -> Case:
-    """Return a case of a table that is written by one spelling of its name and read by another."""
+    """Return a case of a table that is written under one spelling of its name and read under another."""
     namespace, name = canonical
     read = {"namespace": namespace, "name": other, "field": "x", "transformations": [step("DIRECT")]}
     out = table("out", "x", columnLineage=column_lineage({"x": [read]}))

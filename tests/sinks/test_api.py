@@ -1,4 +1,4 @@
-"""Sinks over HTTP: listed, ordered with the role `admin`, answered as the document says."""
+"""Sinks over HTTP: list them, control them with the role `admin`, and check the answers against the document."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.data.sink_world import events, runs
 from tests.support.running import Running
 from tests.support.servers.sink_target import Said, SinkServer, eventually, sink_server
 
-pytestmark = pytest.mark.slow  # a Headwater
+pytestmark = pytest.mark.slow  # starts Headwater
 
 SECRET = "a-very-secret-key"
 KEYS = [
@@ -44,7 +44,7 @@ def asker(tmp_path_factory: pytest.TempPathFactory, server: SinkServer) -> Itera
 
 
 def ask(asker: Asker, method: str, path: str, status: int = 200, **asked: Any) -> Any:
-    """Ask; what is answered must be as the document says of this route."""
+    """Send a request, and check the answer against the route's schema in the OpenAPI document."""
     answer = asker.client.request(method, f"{API}/{path}", params=asked)
     assert answer.status_code == status, answer.text
     assert SECRET not in answer.text

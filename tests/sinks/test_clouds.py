@@ -1,4 +1,4 @@
-"""Who we are at Amazon's and Google's endpoints: signatures judged by a check written from AWS' own text."""
+"""Authentication at Amazon's and Google's endpoints: signatures are checked by code written from AWS' documentation."""
 
 import hashlib
 import hmac
@@ -36,7 +36,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def signature(asked: Asked, text: bytes, signed: list[str]) -> str:
-    """Work a signature out as AWS' page on Signature Version 4 says, from the request as it arrived."""
+    """Compute the signature of a received request as AWS' page on Signature Version 4 describes."""
     moment = asked.headers["x-amz-date"]
     scope = f"{moment[:8]}/eu-west-1/datazone/aws4_request"
     parts = urlsplit(asked.path)
@@ -134,6 +134,6 @@ def test_google_gets_a_token_of_its_default_credentials(tmp_path: Path, monkeypa
 def test_a_missing_package_is_named(
     option: dict[str, object], module: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, module, None)  # as if the package were not installed
     with pytest.raises(WrongSetting, match=rf"headwater\[{name}\]"):
         open_sink(sink(type="openlineage", url="http://127.0.0.1:1", **option), Secrets(no_token, {}).reveal)

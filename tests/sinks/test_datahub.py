@@ -1,4 +1,4 @@
-"""DataHub by its own model: its rules D1 to D10 (docs/reference/sinks.md), where we differ, and a judge: its own
+"""DataHub's model: its rules D1 to D10 (docs/reference/sinks.md), our deviations, and a check with DataHub's own
 package.
 """
 
@@ -27,13 +27,13 @@ LAKE = "abfss://bronze@acct.dfs.core.windows.net"
 
 
 def proposals(events: Iterable[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
-    """Return what would be posted of events."""
+    """Return the proposals that the sink would post for events."""
     with closing(open_sink(sink(**PLAIN | options), no_token)) as target:  # type: ignore[arg-type]
         return [each for payload in target.convert(stored(map(body, events))) for each in json.loads(payload.body)]
 
 
 def aspects(events: Iterable[dict[str, Any]], name: str, **options: Any) -> dict[str, Any]:
-    """Return the values of one aspect by the URN they are of."""
+    """Return the values of one aspect by URN."""
     found = [each for each in proposals(events, **options) if each["aspectName"] == name]
     return {each["entityUrn"]: json.loads(each["aspect"]["value"]) for each in found}
 
@@ -71,7 +71,7 @@ FILTER = {"type": "INDIRECT", "subtype": "FILTER"}
 
 
 def written(event: dict[str, Any], **options: Any) -> list[str]:
-    """Return the URNs of what a job writes."""
+    """Return the URNs of a job's outputs."""
     (of,) = aspects([event], "dataJobInputOutput", **options).values()
     return [edge["destinationUrn"] for edge in of["outputDatasetEdges"]]
 
@@ -88,7 +88,8 @@ def written(event: dict[str, Any], **options: Any) -> list[str]:
         ("sqlserver://h:1433", "db.dbo.t", {}, urn("mssql", "db.dbo.t")),
         ("awsathena://athena.eu", "c.d.t", {}, urn("athena", "c.d.t")),
         ("bigquery", "p.d.t", {}, urn("bigquery", "p.d.t")),
-        ("s3://lake", "a b/c", {}, urn("s3", "lake/a b/c")),  # D1 drops it: we keep names with spaces
+        # D1 drops this name, but Headwater keeps names with spaces
+        ("s3://lake", "a b/c", {}, urn("s3", "lake/a b/c")),
         ("s3://lake", "a(b),c", {}, urn("s3", "lake/a%28b%29%2Cc")),
         ("s3://lake", "A", {"metadata.dataset.env": "DEV"}, urn("s3", "lake/A", "DEV")),
         ("s3://lake", "A", {"metadata.dataset.platformInstance": "one"}, urn("s3", "one.lake/A")),
@@ -167,10 +168,11 @@ def test_d3_a_path_ends_with_its_table() -> None:
             {"run": {"runId": "r"}, "producer": "https://github.com/apache/airflow"}, {},
             "urn:li:dataFlow:(airflow,app,prod)",
         ),
-        ({"run": {"runId": "r"}}, {}, "urn:li:dataFlow:(unknown,app,prod)"),  # D4 fails: we keep the run
+        # D4 fails here, but Headwater keeps the run
+        ({"run": {"runId": "r"}}, {}, "urn:li:dataFlow:(unknown,app,prod)"),
         (
             {"job": {"namespace": "prod", "name": "app_0123abcd-0000-7000-8000-000000000001.load"}}, {},
-            "urn:li:dataFlow:(spark,app,prod)",  # rule 3: a session's id is no part of a job
+            "urn:li:dataFlow:(spark,app,prod)",  # rule 3: a session's id does not belong to the job name
         ),
     ],
 )  # fmt: skip
@@ -266,12 +268,12 @@ CLL_8 = {
     ("agg", "cll_source2", "c"): "DIRECT:AGGREGATION",
     ("agg", "cll_source2", "a"): "INDIRECT:FILTER,INDIRECT:JOIN",
 }
-"""Pairs of columns and their operations in DataHub's own golden file `compatibility-golden/CLL/8.json`."""
+"""Pairs of columns with their operations in DataHub's own golden file `compatibility-golden/CLL/8.json`."""
 
 
 @pytest.mark.parametrize("whole_dataset", [False, True], ids=["by column", "by dataset"])
 def test_d7_pairs_are_those_of_datahubs_own_golden_file(whole_dataset: bool) -> None:
-    """Both ways in which Spark's listener says what concerns all columns give the same ten pairs."""
+    """Both forms in which Spark's listener reports inputs of all columns give the same ten pairs."""
     wide = {("cll_source1", "a"): ("FILTER", "GROUP_BY", "JOIN"), ("cll_source1", "b"): ("GROUP_BY",)}
     wide[("cll_source2", "a")] = ("FILTER", "JOIN")
     own = {"ident": ("cll_source1", "a", "IDENTITY"), "trans": ("cll_source1", "b", "TRANSFORMATION")}
@@ -424,7 +426,7 @@ def test_d9_the_events_of_a_run_are_merged_facets_whole_datasets_together() -> N
         assert len(found["outputDatasetEdges"]) == 2
         schema = aspects(events, "schemaMetadata", **DATASETS)[urn("postgres", "o")]
         assert [field["fieldPath"] for field in schema["fields"]] == ["new"]
-    assert written(run(inputs=[dataset("o")], outputs=[dataset("o")])) == []  # it rewrites what is there
+    assert written(run(inputs=[dataset("o")], outputs=[dataset("o")])) == []  # the job rewrites existing rows
 
 
 def test_a_run_that_is_not_complete_takes_no_lineage_away() -> None:
@@ -507,7 +509,7 @@ def test_d10_runs_go_in_batches_each_with_all_that_the_lake_has_of_it(tmp_path: 
         assert asked.headers["x-restli-protocol-version"] == "2.0.0"
         assert asked.events[0]["async"] == "false"
         world.store(*bodies([end]))
-        world.settle(out)  # another runner: it remembers nothing of the START
+        world.settle(out)  # a new runner, which does not remember the START
         told = [each for each in posted(server) if each["aspectName"] == "dataJobInputOutput"][-1]
         found = json.loads(told["aspect"]["value"])
         assert [len(found[name]) for name in ("inputDatasetEdges", "outputDatasetEdges")] == [1, 1]
@@ -516,7 +518,7 @@ def test_d10_runs_go_in_batches_each_with_all_that_the_lake_has_of_it(tmp_path: 
         world.settle(out)
         again = posted(server)[len(before) :]
         key = lambda each: (each["entityUrn"], each["aspectName"], each["aspect"]["value"])  # noqa: E731
-        assert {*map(key, again)} <= {*map(key, before)}  # repeated delivery changes nothing
+        assert {*map(key, again)} <= {*map(key, before)}  # a repeated delivery changes nothing
 
 
 @pytest.mark.slow

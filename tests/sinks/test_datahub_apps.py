@@ -1,4 +1,4 @@
-"""A Spark application in DataHub: as one job at its end, after silence, while it runs, by heartbeat, or not as one."""
+"""A Spark application in DataHub: as one job at its end, after silence, while running or by heartbeat, or unmerged."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ JOB = f"urn:li:dataJob:({FLOW},app)"
 
 
 class Made:
-    """Events of one application, a minute apart."""
+    """Events of one application, one minute apart."""
 
     def __init__(self) -> None:
         self.own = run_event()["run"]["runId"]
@@ -50,7 +50,7 @@ class Made:
 
 
 def whole(state: str = "COMPLETE", second: str = "COMPLETE") -> list[dict[str, Any]]:
-    """Return an application of two actions, the second of which reads what the first writes."""
+    """Return an application of two actions. The second reads what the first writes."""
     made = Made()
     fed: dict[str, Any] = {"columnLineage": {"fields": {"b": {"inputFields": [source("a", "x", IDENTITY)]}}}}
     return [
@@ -62,14 +62,14 @@ def whole(state: str = "COMPLETE", second: str = "COMPLETE") -> list[dict[str, A
 
 
 class Told:
-    """What a file of proposals says, and ends with."""
+    """All proposals in a file, and the last value of each aspect."""
 
     def __init__(self, path: Path) -> None:
         self.all = written(path) if path.exists() else []
         self.last = {(each["entityUrn"], each["aspectName"]): json.loads(each["aspect"]["value"]) for each in self.all}
 
     def edges(self, job: str = JOB) -> tuple[list[str], list[str]] | None:
-        """Return what a job reads and writes, None where nothing says it."""
+        """Return the inputs and outputs of a job, or None if no proposal contains them."""
         if (job, "dataJobInputOutput") not in self.last:
             return None
         found = self.last[job, "dataJobInputOutput"]
@@ -81,7 +81,7 @@ class Told:
 
 
 def settle(world: SinkWorld, *made: dict[str, Any], **options: Any) -> Told:
-    """Let events come in and a runner of its own, which remembers nothing, take them."""
+    """Store events, and let a new runner, which has no memory, deliver them."""
     path = world.folder / "proposals.json"
     world.store(*bodies(made))
     world.settle(sink(type="datahub", emitter="file", every="1ms", **{"file.filename": str(path)} | options))
@@ -156,7 +156,7 @@ def test_staged_it_is_told_while_it_runs_too(tmp_path: Path) -> None:
 
 
 def test_one_that_fell_silent_is_told_once_as_far_as_it_came(tmp_path: Path) -> None:
-    """Nothing else comes: time alone makes it due, once, whoever runs the sink then."""
+    """No further events arrive. Time alone makes the application due, once, for any runner."""
     world, made = SinkWorld(tmp_path), whole()
     assert settle(world, *made[:5], idle="2h").edges() is None
     world.later_us = 119 * 60 * 1_000_000

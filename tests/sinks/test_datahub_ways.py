@@ -1,4 +1,4 @@
-"""The ways to DataHub beside its service: a file that its own source reads, its Kafka topic with a schema registry."""
+"""Other ways to DataHub than its service: a file for its file source, and its Kafka topic with a schema registry."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def written(path: Path) -> list[dict[str, Any]]:
 
 
 def plain(told: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return what proposals say, whatever else a reader puts beside it."""
+    """Return the content of proposals without the additions of a reader."""
     return [
         (each["entityUrn"], each["aspectName"], each["changeType"], json.loads(each["aspect"]["value"]))
         for each in told
@@ -54,7 +54,8 @@ def test_datahubs_own_source_reads_the_file_which_grows_batch_by_batch(tmp_path:
     assert plain(written(path)) == plain(told)
     for read, meant in zip(plain(file_source(path)), plain(told), strict=True):
         assert read[:3] == meant[:3]
-        assert read[3] | meant[3] == read[3], "what was said came back otherwise"  # what was left out has a default
+        # omitted members get defaults
+        assert read[3] | meant[3] == read[3], "a proposal was read back differently"
 
 
 def test_azures_storage_holds_the_proposals_of_the_file_and_a_repeat_is_the_same(
@@ -131,7 +132,10 @@ def test_proposals_stand_in_the_log_if_asked(tmp_path: Path, caplog: pytest.LogC
 
 
 class Registry:
-    """A schema registry that speaks Confluent's protocol; datahub: the one in DataHub, which tells only by id."""
+    """A schema registry with Confluent's protocol.
+
+    datahub: behave like the registry in DataHub, which only finds schemas by id.
+    """
 
     def __init__(self, schema: dict[str, Any] | None, *, datahub: bool = False) -> None:
         self.schema = schema
@@ -188,7 +192,7 @@ def test_datahubs_topic_gets_avro_that_its_own_schema_reads(
     assert [each["entityUrn"].encode() for each in found] == [key for _, key, _ in records]
     for each in found:
         each["aspect"]["value"] = each["aspect"]["value"].decode()
-    assert sorted(plain(found), key=str) == sorted(plain(told), key=str)  # other entities are on another partition
+    assert sorted(plain(found), key=str) == sorted(plain(told), key=str)  # other entities are in a different partition
     count, wrong = judged({name: each[name] for name in told[0]} for each in found)
     assert (count, wrong) == (len(told), [])
 

@@ -1,4 +1,4 @@
-"""One batch on its way to a target that refuses, fails and comes back: what is tried, what is given up, and when."""
+"""Deliver one batch to a target that refuses, fails and recovers: the attempts, the dead letters, and the timing."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -22,7 +22,7 @@ Answers = Callable[[list[str]], Outcome]
 
 
 class Scripted:
-    """A target that a test answers for; `attempts` are the names it was given."""
+    """A target with scripted answers. `attempts` are the names that it received."""
 
     def __init__(self, answers: Answers, largest: int = 8) -> None:
         self.largest = largest
@@ -44,7 +44,7 @@ class Scripted:
 
 
 def deliver(target: Scripted, names: str, most: int = 1000) -> tuple[Delivery, list[float]]:
-    """Attempt until nothing is left, or so often; returns the waits between attempts (s)."""
+    """Attempt delivery until it is done, or `most` times. Returns the waits between attempts in seconds."""
     delivery = Delivery(target, DeliveryPace())
     delivery.add(payloads(names))
     waits: list[float] = []
@@ -58,7 +58,7 @@ def refused(delivery: Delivery) -> list[str]:
 
 
 def poisoned(poison: str) -> Answers:
-    """Fail at every attempt with one of these, as a server that answers 500 does."""
+    """Fail each attempt that contains one of these events, as a server that answers 500 does."""
     return lambda names: retry_all(len(names), "status 500", blames_event=True) if {*names} & {*poison} else Outcome()
 
 

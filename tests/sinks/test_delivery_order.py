@@ -1,4 +1,4 @@
-"""A sink between a real lake and a real HTTP server: what arrives, in which order, what is kept, what is waited for."""
+"""A sink between a real lake and a real HTTP server: which events arrive, in which order, and how it waits."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ SECRET = "a-very-secret-key"
 
 
 def refuse(*refused: str, status: int = 500, **said: Any) -> Any:
-    """HttpAnswer like this wherever one of these runs is among the events, else 200."""
+    """Return an answer function that refuses requests with one of these runs, and answers 200 otherwise."""
     return lambda asked: Said(status, **said) if {*runs(asked.events)} & {*refused} else Said()
 
 
@@ -44,7 +44,7 @@ def test_what_the_lake_has_arrives_once_and_in_order(world: SinkWorld, server: S
     world.settle(sink(type="openlineage", url=server.url, batch=batch))
     assert server.taken == made
     world.settle(sink(type="openlineage", url=server.url, batch=batch))
-    assert server.taken == made, "a second start must send nothing again"
+    assert server.taken == made, "a second start must not send any event again"
     assert world.ledger.sink_counts("out") == (20, 0, 0)
 
 

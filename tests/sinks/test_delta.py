@@ -1,4 +1,4 @@
-"""A Delta table of whole runs: its rows, read by delta-rs and pyarrow alone, and that nothing is in it twice."""
+"""A Delta table of whole runs: its rows, read only with delta-rs and pyarrow, contain no duplicates."""
 
 import json
 from contextlib import closing
@@ -35,7 +35,7 @@ def delta(table: Path, **options: Any) -> Any:
 
 
 def rows(table: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table in order of their events."""
+    """Return the rows of a table in the order of their events."""
     found = DeltaTable(str(table)).to_pyarrow_table().to_pylist()
     return sorted(found, key=lambda row: (row["partition"], row["sequence"]))
 

@@ -1,4 +1,4 @@
-"""Columns that became readable: told once each, by a Headwater that is asked; what is no whole answer tells nothing."""
+"""Columns that become readable: the sink reports each once, and reports nothing after incomplete answers."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ BEHIND = b'{"error": "no tag", "field": null, "fix": "ask again", "behind": 1.5,
 
 TICK = ["--tick", "50ms"]
 KILLED = {"HEADWATER_FAILPOINT": "sinks.looked:2"}
-"""At the first look behind the baseline, by which something is told."""
+"""The first check after the baseline, which leads to a notice."""
 
 
 def wrote(number: int, name: tuple[str, str], how: Json, job: str = "mask") -> Json:
@@ -52,16 +52,16 @@ def headwater(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 class Door:
-    """A Headwater that answers in its own words, unless a test lets it fail."""
+    """A proxy for a Headwater that returns its answers, unless a test makes it fail."""
 
     def __init__(self, inner: str, server: SinkServer) -> None:
         self.url = server.url
         self.server = server
         self.fails: Said | None = None
         self.most: int | None = None
-        """Columns that it is asked for, whatever the sink asks for."""
+        """The limit for columns in an answer, whatever the sink asks for."""
         self.is_older = False
-        """It answers as a version did that listed no tagged columns."""
+        """Answer like an older version that did not list tagged columns."""
         self.inner = inner
         server.answer = self._answer
 
@@ -80,7 +80,7 @@ class Door:
         return Said(said.status_code, said.content)
 
     def look_twice(self) -> None:
-        """Wait until it was asked twice more: what the first of these looks found is kept."""
+        """Wait for two more checks, so that the result of the first one is stored."""
         before = len(self.server.asked)
         self.server.wait(lambda: len(self.server.asked) >= before + 3)
 
@@ -101,7 +101,7 @@ def hook(server: SinkServer, asked: str, **options: Any) -> Any:
 
 
 def looked(world: SinkWorld, runner: SinkRunner, door: Door) -> None:
-    """Let a minute pass, and wait until the sink has looked and has nothing to do."""
+    """Advance the clock by a minute, and wait until the sink has checked and is caught up."""
     before = len(door.server.asked)
     world.later_us += 60_000_000
     eventually(lambda: len(door.server.asked) > before)
@@ -120,14 +120,14 @@ def test_a_column_is_told_once_when_it_becomes_readable_and_again_when_it_comes_
         out = hook(server, door.url)
         asker.post(wrote(0, SHARED, CLEAR, "share"), wrote(1, SAFE, HASHED))
         world.settle(out, ENVIRONMENT)
-        assert server.taken == []  # what is readable from the beginning is the baseline
+        assert server.taken == []  # columns that are readable from the beginning belong to the baseline
         asker.post(wrote(2, SAFE, CLEAR))
         with world.running(out, ENVIRONMENT) as runner:
             server.wait(lambda: len(server.taken) == 1)
             looked(world, runner, door)
         world.settle(out, ENVIRONMENT)  # a restart
         world.ledger.reset("out", {})
-        world.settle(out, ENVIRONMENT)  # and history sent again
+        world.settle(out, ENVIRONMENT)  # history is sent again
         (asked,) = server.asked
         (notice,) = server.taken
         assert (notice["type"], notice["id"][:4], notice["timestamp"][-1]) == ("column.exposed", "msg_", "Z")
@@ -152,7 +152,7 @@ def test_a_column_is_told_once_when_it_becomes_readable_and_again_when_it_comes_
 
 
 def test_a_column_that_has_the_tag_itself_is_never_told(headwater: Running, tmp_path: Path) -> None:
-    """Neither after an upgrade of the Headwater that is asked, nor when somebody tags more."""
+    """This holds after an upgrade of the Headwater behind the sink, and when more columns are tagged."""
     world, copy = SinkWorld(tmp_path), (LAKE, "exposed/copied")
     tags = facet(tags=[{"key": "pii", "value": "true", "field": "mail"}])
     more = [dataset((LAKE, f"exposed/own/{n}"), schema=schema(["mail"]), tags=tags) for n in range(3)]
@@ -222,7 +222,7 @@ def test_a_contract_is_told_once_when_it_breaks(headwater: Running, tmp_path: Pa
             file.write_text(asker.get("contract.yml", dataset=name[1]).text)
             out = hook(server, door.url, notices=["contract.broken"])
             world.settle(out, ENVIRONMENT)
-            assert server.taken == []  # kept
+            assert server.taken == []  # the contract is not broken
             asker.post(broke := wrote(61, name, CLEAR, "agreed"))
             world.settle(out, ENVIRONMENT)
             world.settle(out, ENVIRONMENT)
@@ -245,7 +245,7 @@ def test_a_kill_before_a_look_is_kept_repeats_its_notices_with_their_ids(headwat
         before = world.ledger.poll_state("out")
         asker.post(wrote(21, name, CLEAR, "killed"))
         world.settle(out, ENVIRONMENT)
-        world.ledger.set_poll_state("out", before)  # as a kill leaves it behind the delivery
+        world.ledger.set_poll_state("out", before)  # as a kill after the delivery leaves the state
         world.settle(out, ENVIRONMENT)
         world.settle(out, ENVIRONMENT)
     first, again = server.taken

@@ -1,4 +1,4 @@
-"""Every fault of a target beside a sink that has none: that one goes on, nothing is lost, the fault has a reason."""
+"""With every fault of one target, the other sinks continue, no event is lost, and the fault is reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""`sinks.yml`: errors name file, line, sink and what fits; a broken file leaves its last good sinks in force."""
+"""`sinks.yml`: errors name the file, line, sink and valid options. A broken file leaves the last valid
+sinks in force.
+"""
 
 from pathlib import Path
 
@@ -96,7 +98,7 @@ def test_a_change_is_seen_and_a_broken_file_leaves_the_last_good_sinks(tmp_path:
 
 
 def test_a_pause_of_nothing_is_taken_as_documented() -> None:
-    """`0s` is the documented default of `every`; a timeout of nothing stays an error."""
+    """`0s` is the documented default of `every`, but an invalid timeout."""
     for kind in ({"type": "marquez", "url": "http://h"}, {"type": "datahub", "url": "http://h"}):
         assert sink(**kind, every="0s").options.every == 0.0
     assert sink(type="file", folder="out", every=0).options.every == 0.0

@@ -1,4 +1,4 @@
-"""The connection of HTTP targets: kept, made anew where the server has ended it, through proxies, by certificates."""
+"""The connection of HTTP targets: reuse, reconnection after the server closes it, proxies and certificates."""
 
 import base64
 import socket
@@ -41,7 +41,7 @@ def poster(url: str, ca: str | None = None, timeout_s: float = 30.0) -> Poster:
 
 @contextmanager
 def speaking(*says: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Accept one connection after the other, each for one of these, and close it."""
+    """Accept one connection for each of these functions, one after the other."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -61,7 +61,7 @@ def speaking(*says: Callable[[socket.socket], None], tls: ssl.SSLContext | None 
 
 
 def answer_once(connection: socket.socket) -> None:
-    """Answer a request with the body `{}`, once all of it is there."""
+    """Answer `{}` after the complete request has arrived."""
     heard = b""
     while not heard.endswith(b"\r\n\r\n{}"):
         heard += connection.recv(65536) or b"\r\n\r\n{}"
@@ -83,7 +83,7 @@ def test_one_connection_carries_all_requests() -> None:
     with speaking(answer_thrice) as url, closing(poster(url)) as out:
         assert [out.request("POST", "/", b"{}").status for _ in range(3)] == [
             200
-        ] * 3  # nobody takes a second connection
+        ] * 3  # the server accepts no second connection
 
 
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
@@ -93,7 +93,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
         answer_once(connection)
         connection.shutdown(socket.SHUT_WR)
         closed.set()
-        connection.recv(1)  # returns once the other side has let go as well
+        connection.recv(1)  # returns after the other side has closed the connection
         gone.set()
 
     with speaking(answer_and_go, answer_once) as url, closing(poster(url)) as out:
@@ -205,7 +205,7 @@ HEAD = OK.removesuffix(b"{}")
 
 @pytest.mark.parametrize("at_once", [b"", HEAD], ids=["headers", "body"])
 def test_a_target_that_sends_byte_by_byte_has_one_deadline_for_all_of_it(at_once: bytes) -> None:
-    """Each byte comes within the timeout; the whole answer never does."""
+    """Each byte arrives within the timeout, but the answer never completes."""
     gone = threading.Event()
 
     def trickle(connection: socket.socket) -> None:
@@ -224,7 +224,7 @@ def test_a_target_that_sends_byte_by_byte_has_one_deadline_for_all_of_it(at_once
 
 
 def trickling(gone: threading.Event, begin: bytes) -> Callable[[socket.socket], None]:
-    """Send one byte after the other, and never the whole of it."""
+    """Return a function that sends an endless answer byte by byte."""
 
     def trickle(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -260,7 +260,7 @@ def blob_folder(url: str) -> BlobFolder:
 def test_storage_that_answers_byte_by_byte_holds_no_request_beyond_its_deadline(
     opened: Callable[[str], S3Folder | BlobFolder],
 ) -> None:
-    """Their clients limit the time of each read alone."""
+    """The storage clients limit only the time of each read."""
     gone = threading.Event()
     with speaking(trickling(gone, b"HTTP/1.1 200 OK\r\nx-slow: ")) as url, closing(opened(url)) as folder:
         with pytest.raises(Retry, match=r"Cannot write .* No complete response within 3 s"):
@@ -270,7 +270,7 @@ def test_storage_that_answers_byte_by_byte_holds_no_request_beyond_its_deadline(
 
 @pytest.mark.slow
 def test_a_delta_table_on_storage_that_answers_byte_by_byte_has_a_deadline() -> None:
-    """The storage client of delta-rs limits a whole request, and how long it tries again."""
+    """delta-rs' storage client limits the time of a whole request, and of its repetitions."""
     gone = threading.Event()
     key = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "aws_region": "eu-west-1"}
     quick = {"timeout": "1s", "max_retries": "0", "aws_allow_http": "true"}
@@ -296,7 +296,7 @@ def test_requests_that_are_left_behind_are_few() -> None:
 
 
 class _Forging:
-    """A target that fails with words that pretend to be lines of the log."""
+    """A target that fails with an error text that imitates log lines."""
 
     largest = 1
     said = "bad\r\n2026 ERROR forged\x1b[2J\u2028next"
@@ -314,11 +314,11 @@ class _Forging:
         return ""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 def test_words_of_a_target_forge_no_lines_of_a_traceback_and_no_reasons(caplog: pytest.LogCaptureFixture) -> None:
-    """Each message of the traceback is one line, its frames are as Python writes them."""
+    """Each message of the traceback is one line, and its frames have Python's format."""
     made = payloads(["a"])
     (unfit,) = convert_guarded(_Forging().convert, [made[0].event], event_position, str)
     outcome = deliver_guarded(_Forging(), made, str)

@@ -1,4 +1,4 @@
-"""What targets cannot hold: their declarations against what becomes of their payloads, and the report."""
+"""Information that targets cannot store: the declared losses match the payloads, and the report of losses."""
 
 import json
 from collections import defaultdict
@@ -35,7 +35,9 @@ from tests.support.paths import EVENTS
 
 Event = dict[str, Any]
 Changed = tuple[str, str, str, Callable[[], list[Event]]]
-"""ConfigModel, name, what of it (equal ones need not be looked at often), and what makes the events without it."""
+"""Kind and name of the item, a label that limits repetitions of equal changes, and a function that makes the changed
+events.
+"""
 
 URL = "http://127.0.0.1:1"
 DATAHUB = {"type": "datahub", "url": URL, "coalesce_jobs": False, "metadata.dataset.materialize": True}
@@ -53,15 +55,15 @@ SINKS = {
     "purview": sink(type="purview", url=URL, key={"env": "KEY"}),
 }
 KEY = f"whsec_{'a2V5' * 10}"
-"""A secret as each target takes it."""
+"""A secret in a form that every target accepts."""
 NO_VALUE = ("event", "missing input")
-"""Parts that are not there to be changed."""
+"""Items without a value that could be changed."""
 OFTEN = 4
-"""Changes of one kind that are looked at, for each target."""
+"""Number of tests of one kind of change for each target."""
 
 
 def stored(raw: Iterable[bytes]) -> list[SinkEvent]:
-    """Return events as the lake would have them; what it would reject is left out."""
+    """Return events as the lake would return them, without those that it would reject."""
     found, source = [], Source("test", "life", "0")
     for place, event in enumerate(EventReader().read([*raw]), 1):
         if not isinstance(event, InvalidEvent):
@@ -116,7 +118,7 @@ OF_JOB = {
 
 
 def runs_made() -> Iterator[list[Event]]:
-    """Yield runs and declarations that have what the samples do not."""
+    """Yield runs and declarations with features that the samples lack."""
     job = {"namespace": "prod", "name": "app.load", "facets": OF_JOB}
     run = {"runId": "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566", "facets": OF_RUN}
     out = table("out", schema=SCHEMA, columnLineage=COLUMNS, symlinks=known_as("db.out"), tags=TAGS)
@@ -148,7 +150,7 @@ def runs_made() -> Iterator[list[Event]]:
 
 @cache
 def samples() -> list[list[Event]]:
-    """Return the events of each run, and each declaration, of all sample files, and those made here."""
+    """Return the events of each run, and each declaration, from all sample files and from this module."""
     groups: dict[str, list[Event]] = defaultdict(list)
     for event in stored(line for file in sorted(EVENTS.glob("*.ndjson")) for line in sample_lines(file.name)):
         groups[run_key_of(event.head) or event.head.event_id].append(json.loads(event.body))
@@ -156,7 +158,7 @@ def samples() -> list[list[Event]]:
 
 
 def all_new(events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
-    """Return the schemas of complete runs as changes, as if the lake had none."""
+    """Return the schemas of complete runs as changes, as if the lake had none before."""
     found: dict[str, list[SchemaChange]] = defaultdict(list)
     for event in events:
         for each in json.loads(event.body).get("outputs", ()) if event.head.state == "COMPLETE" else ():
@@ -167,11 +169,11 @@ def all_new(events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
 
 
 def image(target: Target, events: Sequence[Event]) -> Any:
-    """Return what a target ends with: of what replaces one another the last."""
+    """Return the final content of a target: if payloads replace each other, only the last one counts."""
     given = stored(map(body, events))
     if isinstance(target, ConvertsSchemaChanges):
         payloads = target.convert_changes(given, partial(all_new, given))
-        return [{**json.loads(each.body), "id": None} for each in payloads]  # it follows from the event's
+        return [{**json.loads(each.body), "id": None} for each in payloads]  # the id follows from the event's id
     sent = [json.loads(each.body) for each in target.convert(given) if each.unfit is None]
     kept: dict[Any, Any] = {}
     for payload in sent:
@@ -194,7 +196,7 @@ def at(event: Event, way: Sequence[str | int]) -> Any:
 
 
 def edited(events: Sequence[Event], edit: Callable[[Event], None]) -> list[Event]:
-    changed = [json.loads(json.dumps(event)) for event in events]  # equal parts are no longer one object
+    changed = [json.loads(json.dumps(event)) for event in events]  # equal parts become separate objects
     for event in changed:
         edit(event)
     return changed
@@ -239,7 +241,7 @@ def other(value: Any, *, is_long: bool) -> Any:
 
 
 def edges_changed(events: Sequence[Event]) -> Iterator[Changed]:
-    """Yield runs with one kind of thing changed on all edges."""
+    """Yield runs with one property of all edges changed."""
     parts = {(thing.part, thing.name) for thing in reported_items(stored(map(body, events)))}
     for part, name in parts:
         for what, edit in EDITS.get(part, {}).items():
@@ -315,7 +317,7 @@ def kind_of(event: Event) -> str:
 
 
 def wholes_changed(events: Sequence[Event]) -> Iterator[Changed]:
-    """Yield runs without their inputs, their outputs, one state, or anything."""
+    """Yield runs without their inputs, outputs or one state, or without any events."""
     yield "event", kind_of(events[0]), "", list
     for side, part in (("inputs", "read dataset"), ("outputs", "written dataset")):
         if any(event.get(side) for event in events):
@@ -332,10 +334,12 @@ def changes(events: Sequence[Event]) -> Iterator[Changed]:
     yield from edges_changed(events)
 
 
-@pytest.mark.slow  # every sample, changed in everything it says
+@pytest.mark.slow  # changes every value of every sample
 @pytest.mark.parametrize("name", SINKS)
 def test_a_declaration_is_what_payloads_hold(name: str) -> None:
-    """Change one thing: where it is `not` held nothing changes, where it is held `whole` something always does."""
+    """A change to an item declared as `not` supported must not change payloads; one declared as `whole`
+    sometimes must.
+    """
     of = SINKS[name]
     support_table = target_module(of.options.type).support_table(of.options)
     seen: dict[ItemSupport, set[bool]] = defaultdict(set)
@@ -349,7 +353,7 @@ def test_a_declaration_is_what_payloads_hold(name: str) -> None:
             is_over = kind != "RUN" or {event.get("eventType") for event in events} & {"COMPLETE", "FAIL", "ABORT"}
             is_sent = held != "not"
             assert bool(before) or held != "whole" or not is_over
-            if is_sent and not before:  # not yet, or of no interest
+            if is_sent and not before:  # the run is not sent yet, or is filtered
                 continue
             for part, called, what, change in changes(events):
                 key = part, called, what
@@ -372,13 +376,13 @@ def test_every_target_declares_what_it_holds() -> None:
 
 
 def lost(sink_: Sink, world: SinkWorld, looked: LossSelection | None = None) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return how many things of which name are lost, in how many runs."""
+    """Return the lost items by kind and name, with their count and the number of runs."""
     items = loss_report(open_bronze(world.settings), sink_, looked or LossSelection())["items"]
     return {(each["part"], each["name"]): (each["things"], each["runs"]) for each in items if each["things"]}
 
 
 def test_what_is_lost_is_counted_once_a_run(tmp_path: Path) -> None:
-    """A run of four events says the same four times; a failed run has no edges (rule 1)."""
+    """A run of four events repeats the same information four times. A failed run has no edges (rule 1)."""
     world = SinkWorld(tmp_path)
     good, failed = [*runs_made()][:2]
     for event in failed:
@@ -400,7 +404,10 @@ def test_what_is_lost_is_counted_once_a_run(tmp_path: Path) -> None:
 
 
 def test_runs_whose_inputs_cannot_be_filled_are_losses_of_merged_runs(tmp_path: Path) -> None:
-    """A MERGE reports no input: column lineage names it if the run counts; nothing does without column lineage."""
+    """A MERGE reports no input.
+
+    If the run counts, its column lineage names the input. Without it, the input is unknown.
+    """
     world = SinkWorld(tmp_path)
     told, failed, silent = (
         table("out", **facets) for facets in ({"columnLineage": COLUMNS}, {"columnLineage": COLUMNS}, {})

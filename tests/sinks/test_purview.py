@@ -1,4 +1,4 @@
-"""Purview: names by rules, runs as entities, and a server that keeps and judges what it gets."""
+"""Purview: names by rules, runs as entities, and a stand-in that stores and checks what it receives."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def table(name: str, namespace: str = LAKE, **facets: Any) -> dict[str, Any]:
 
 
 def columns(fields: dict[str, list[tuple[str, str]]], kind: str = "DIRECT", **more: Any) -> dict[str, Any]:
-    """Return a columnLineage facet: each field from (dataset of the lake, column)."""
+    """Return a columnLineage facet in which each field has sources (dataset of the lake, column)."""
     steps = [{"type": kind, "subtype": "IDENTITY" if kind == "DIRECT" else "FILTER", "masking": False}]
     given = {
         field: {
@@ -67,7 +67,7 @@ def columns(fields: dict[str, list[tuple[str, str]]], kind: str = "DIRECT", **mo
 
 
 def lineages(atlas: Atlas) -> list[tuple[list[str], list[str], dict[str, Any]]]:
-    """Return inputs, outputs and attributes of each process that has any, by its name in Purview."""
+    """Return inputs, outputs and attributes of each process that has any, ordered by its name in Purview."""
     return [
         (_names(each["inputs"]), _names(each["outputs"]), each)
         for name, each in sorted(atlas.of("openlineage_process").items())
@@ -226,7 +226,7 @@ def test_loss_9_a_run_is_a_process_between_its_datasets_a_column_of_two_tables_h
 
 
 def test_loss_2_a_merge_without_inputs_has_those_of_its_columns_a_read_or_a_write_alone_is_kept(tmp_path: Path) -> None:
-    """The forerunner dropped what has no inputs or no outputs."""
+    """The predecessor dropped runs without inputs or without outputs."""
     world = SinkWorld(tmp_path)
     merge = run_event(outputs=[table("gold/t", **columns({"a": [("silver/s", "a"), ("gold/t", "a")]}))])
     read = run_event(job={"namespace": "tests", "name": "read"}, inputs=[table("silver/s")])
@@ -244,7 +244,7 @@ def test_loss_2_a_merge_without_inputs_has_those_of_its_columns_a_read_or_a_writ
 
 @pytest.mark.slow
 def test_loss_4_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path: Path) -> None:
-    """The forerunner knew START and COMPLETE alone."""
+    """The predecessor knew only START and COMPLETE."""
     world = SinkWorld(tmp_path)
     sides = {"inputs": [table("a")], "outputs": [table("b")]}
     streaming = {"jobType": {
@@ -266,7 +266,7 @@ def test_loss_4_every_state_is_told_and_only_what_counts_makes_lineage(tmp_path:
 
 @pytest.mark.slow
 def test_what_a_run_said_before_counts_in_the_batch_and_from_the_lake(tmp_path: Path) -> None:
-    """Events of a run add up: its COMPLETE need not repeat what its START said."""
+    """The events of a run add up: its COMPLETE need not repeat the content of its START."""
     world = SinkWorld(tmp_path)
     start = run_event(eventType="START", inputs=[table("a")])
     end = run_event(run=start["run"], outputs=[table("b")])
@@ -277,7 +277,7 @@ def test_what_a_run_said_before_counts_in_the_batch_and_from_the_lake(tmp_path: 
         world.settle(out, SECRET)
         assert [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)] == [([f"{ADLS}/a"], [f"{ADLS}/b"])]
         world.store(body(late))
-        world.settle(out, SECRET)  # another runner, which remembers nothing
+        world.settle(out, SECRET)  # a new runner, which has no memory
         assert ([f"{ADLS}/c"], [f"{ADLS}/d"]) in [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)]
         with closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
             shown = preview_payloads(open_bronze(world.settings), target, late["run"]["runId"])
@@ -302,7 +302,7 @@ def test_a_long_run_counts_from_its_start_also_where_a_filter_keeps_that_back(tm
 def test_losses_5_and_8_a_copy_of_a_name_between_stores_is_lineage_and_a_second_end_adds_up(
     tmp_path: Path,
 ) -> None:
-    """The forerunner compared names without namespaces, and lost a second COMPLETE within ten runs."""
+    """The predecessor compared names without namespaces, and lost a second COMPLETE within ten runs."""
     world = SinkWorld(tmp_path)
     other = "abfss://other@acme.dfs.core.windows.net"
     copy = run_event(inputs=[table("t")], outputs=[table("t", other)])
@@ -384,7 +384,7 @@ def test_an_asset_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> No
 
 
 def test_no_event_goes_through_without_a_question_to_the_target(tmp_path: Path) -> None:
-    """Another event going through is what shows that the target works."""
+    """The target is considered to work only after it accepted another event."""
     world = SinkWorld(tmp_path)
     world.store(body(dataset_event(dataset=table("a"))))
     with account() as (_, server, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
@@ -425,7 +425,9 @@ def test_batches_are_bounded_and_name_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_what_atlas_is_told_is_what_pyapacheatlas_makes(tmp_path: Path) -> None:
-    """Sent types and entities equal those of Purview's classes (`tests/support/servers/atlas_golden.py` makes them)."""
+    """The sent types and entities equal those of Purview's classes (`tests/support/servers/atlas_golden.py` creates
+    them).
+    """
     world, unity = SinkWorld(tmp_path), table("main.sales.orders", "unitycatalog://Adb-1.azuredatabricks.net:443")
     fed = columns({"order_id": [("bronze/orders", "id")], "total": [("bronze/orders", "amount")]})
     amount = fed["columnLineage"]["fields"]["total"]["inputFields"][0]
@@ -470,7 +472,7 @@ def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path
 def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
     tmp_path: Path,
 ) -> None:
-    """The forerunner answered "successfully ingested" and dropped it before its log."""
+    """The predecessor answered "successfully ingested" and dropped the event before its log."""
     world = SinkWorld(tmp_path)
     world.store(*bodies([run_event(eventType="FAIL", outputs=[table("a")]), run_event(outputs=[table("b")])]))
     with account() as (atlas, server, out):
@@ -484,7 +486,7 @@ def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
 
 @pytest.mark.slow
 def test_loss_3_a_run_without_a_word_about_its_environment_is_told_from_its_start(tmp_path: Path) -> None:
-    """The forerunner dropped a START without `environment-properties`, and with it the COMPLETE that waited for it."""
+    """The predecessor dropped a START without `environment-properties`, and with it the COMPLETE that waited for it."""
     world = SinkWorld(tmp_path)
     start = run_event(eventType="START", inputs=[table("a")])
     assert "facets" not in start["run"]
@@ -499,7 +501,7 @@ def test_loss_3_a_run_without_a_word_about_its_environment_is_told_from_its_star
 
 @pytest.mark.slow
 def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp_path: Path) -> None:
-    """The forerunner remembered ten runs, in one process."""
+    """The predecessor remembered ten runs, in one process."""
     world = SinkWorld(tmp_path)
     made = [run_event(job={"namespace": "tests", "name": f"j{number}"}, outputs=[table("a")]) for number in range(25)]
     with account() as (atlas, _, out):
@@ -512,7 +514,7 @@ def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp
 
 @pytest.mark.slow
 def test_loss_7_an_event_of_many_megabytes_is_told(tmp_path: Path) -> None:
-    """The forerunner's hub took 1 MiB; a user's plan had 23,347,619 bytes."""
+    """The predecessor's hub accepted 1 MiB, but a user's plan had 23,347,619 bytes."""
     world = SinkWorld(tmp_path)
     plan = {"_producer": "https://example.org", "_schemaURL": "https://example.org/plan.json", "plan": "x" * (8 << 20)}
     large = run_event(inputs=[table("a")], outputs=[table("b")])
@@ -525,7 +527,7 @@ def test_loss_7_an_event_of_many_megabytes_is_told(tmp_path: Path) -> None:
 
 
 def test_loss_10_nothing_of_an_event_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The forerunner wrote whole events into its log, with SQL and properties."""
+    """The predecessor wrote whole events to its log, with SQL and properties."""
     caplog.set_level("DEBUG")
     world = SinkWorld(tmp_path)
     sql = {"_producer": "https://example.org", "_schemaURL": "https://example.org/sql.json", "query": "SELECT riddle"}
@@ -622,7 +624,7 @@ def test_what_a_job_no_longer_does_is_deleted_what_others_and_its_other_outputs_
             ]
             if event["eventTime"].endswith("12:05:00Z"):
                 assert sorted(before) == [("j", ["a"], ["y"]), ("j", ["a", "b"], ["x"]), ("other", ["a"], ["x"])]
-    assert ("j", ["a", "b"], ["x"]) in before  # an older run that comes late takes nothing newer away
+    assert ("j", ["a", "b"], ["x"]) in before  # an older run that arrives late must not remove anything newer
 
 
 def _last(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Columns as entities in Purview: of what the sink makes, as the newest schema says, and of nobody else's tables."""
+"""Columns as entities in Purview: only of tables that the sink creates, and according to the newest schema."""
 
 import json
 from contextlib import closing
@@ -28,7 +28,7 @@ Field = dict[str, Any]
 
 
 def schema(*fields: str | Field) -> dict[str, Any]:
-    """Return a schema facet; a field is its name, or all of it."""
+    """Return a schema facet. A field is its name or a complete field."""
     about = {"_producer": "https://example.org", "_schemaURL": "https://openlineage.io/spec/facets/1-1-1/S.json"}
     told = [{"name": each, "type": "int"} if isinstance(each, str) else each for each in fields]
     return {"schema": {**about, "fields": told}}
@@ -43,12 +43,12 @@ def written(*outputs: dict[str, Any], minute: int = 0, **more: Any) -> bytes:
 
 
 def names(atlas: Atlas, kind: str = "azure_sql_column") -> dict[str, str]:
-    """Return the columns of a type that are there: qualified name → name."""
+    """Return the existing columns of a type: qualified name → name."""
     return {name: each["name"] for name, each in atlas.of(kind).items()}
 
 
 def changes(atlas: Atlas) -> tuple[int, int]:
-    """Return how many columns were ever sent, and how many deleted."""
+    """Return how many columns were ever sent, and how many were deleted."""
     return (
         sum(times for (kind, _), times in atlas.upserts.items() if kind.endswith("_column")),
         sum(kind.endswith("_column") for kind, _ in atlas.deleted),
@@ -78,20 +78,23 @@ def test_columns_are_entities_of_their_table_in_the_types_of_its_rule(tmp_path: 
         assert set(atlas.table_of.values()) == {("azure_sql_table", ORDERS), ("hive_table", "db.t@metastore")}
         made = next(asked for asked in server.asked if asked.events and asked.path.startswith(f"{ATLAS}/entity/bulk?"))
         first = [each["typeName"] for each in made.events[0]["entities"] if "azure_sql" in each["typeName"]]
-    assert first == ["azure_sql_table", "azure_sql_column", "azure_sql_column"]  # in the request that makes the table
+    # in the same request that creates the table
+    assert first == ["azure_sql_table", "azure_sql_column", "azure_sql_column"]
     assert world.dead() == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_request_with_columns_is_what_pyapacheatlas_makes(tmp_path: Path, number: int) -> None:
-    """A table of a Purview type, and one of ours (`tests/support/servers/atlas_golden.py` makes them)."""
+    """The tables are one of a Purview type and one of our type (`tests/support/servers/atlas_golden.py`
+    creates them).
+    """
     world = SinkWorld(tmp_path)
     fields = ({"name": "id", "type": "bigint", "description": "Its number"}, {"name": "total", "type": "decimal"})
     world.store(written([orders(*fields), table("main.sales.orders", UNITY, **schema(*fields))][number]))
     golden = json.loads(GOLDEN.read_text("utf-8"))
     for each in golden["requests"][number][1:]:
-        del each["relationshipAttributes"]["table"]["qualifiedName"]  # beside the guid, which Atlas goes by
+        del each["relationshipAttributes"]["table"]["qualifiedName"]  # the sink sends only the guid, which Atlas uses
     with account() as (_, server, out):
         world.settle(out, SECRET)
         told = [asked.events[0] for asked in server.asked if asked.method == "POST" and "search" not in asked.path]
@@ -109,7 +112,7 @@ def test_saying_it_again_changes_nothing_and_another_schema_what_is_other(tmp_pa
     with account() as (atlas, _, out):
         for minute in (0, 1):
             world.store(written(orders("id", "gone", "stays"), minute=minute))
-            world.settle(out, SECRET)  # each time by another runner, which remembers nothing
+            world.settle(out, SECRET)  # each time with a new runner, which has no memory
         assert changes(atlas) == (3, 0)
         guids = {name: atlas.guid(("azure_sql_column", name)) for name in names(atlas)}
         world.store(written(orders({"name": "id", "type": "bigint"}, "stays", "new"), minute=2))
@@ -118,7 +121,7 @@ def test_saying_it_again_changes_nothing_and_another_schema_what_is_other(tmp_pa
         assert atlas.of("azure_sql_column")[f"{ORDERS}#id"]["data_type"] == "bigint"
         assert changes(atlas) == (5, 1)
         assert atlas.guid(("azure_sql_column", f"{ORDERS}#stays")) == guids[f"{ORDERS}#stays"]
-        world.store(written(orders(), minute=3))  # it says nothing of columns
+        world.store(written(orders(), minute=3))  # the event reports no columns
         world.settle(out, SECRET)
         assert changes(atlas) == (5, 1)
         world.ledger.reset("out", {})

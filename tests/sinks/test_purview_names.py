@@ -1,4 +1,4 @@
-"""Purview's qualified names for the name cases of Microsoft's Databricks accelerator, and what neighbours them."""
+"""Purview's qualified names for the name cases of Microsoft's Databricks accelerator, and for similar names."""
 
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,11 @@ def accelerator_names() -> QualifiedNames:
         ("postgresql://10.2.0.4:5432/postgres", "t1", "postgresql://servers/10.2.0.4:5432/dbs/postgres/schemas/public/tables/t1"),
         ("postgresql://10.2.0.4:5432/postgres", "my.t1", "postgresql://servers/10.2.0.4:5432/dbs/postgres/schemas/my/tables/t1"),
         ("azurekusto://shop.eastus2.kusto.windows.net/database01", "table01", "https://shop.eastus2.kusto.windows.net/database01/table01"),
-        # The three that differ on purpose: docs/reference/sinks.md says why.
+        # Three names differ on purpose. docs/reference/sinks.md explains why.
         ("wasbs://rawdata@acme.blob.core.windows.net", "/retail", "https://acme.dfs.core.windows.net/rawdata/retail"),
         ("wasb://rawdata@acme.blob.core.windows.net", "/retail", "https://acme.dfs.core.windows.net/rawdata/retail"),
         ("dbfs", "/mnt/blobx2/foo", "https://ysa.dfs.core.windows.net/myx2/subdir/foo"),
-        # What neighbours these cases.
+        # Names that are similar to these cases.
         (f"{_AZURE_SQL};database=shop-db;", "[table.will.mark]", "mssql://shop-sql.database.windows.net/shop-db/dbo/table.will.mark"),
         (f"{_AZURE_SQL};database=shop-db;", "dbo.[a.b]", "mssql://shop-sql.database.windows.net/shop-db/dbo/a.b"),
         (f"{_AZURE_SQL};database=shop-db;", "[my].orders", "mssql://shop-sql.database.windows.net/shop-db/my/orders"),

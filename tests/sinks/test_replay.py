@@ -1,4 +1,6 @@
-"""Replay: what the lake has of a span arrives once more, goes on after a kill, and begins anew once it has ended."""
+"""Replay sends the lake's events of a period once more, continues after a kill, and starts from scratch
+after its end.
+"""
 
 import json
 import os
@@ -43,7 +45,7 @@ def received_us(world: SinkWorld, made: Any) -> int:
 
 
 def break_off(world: SinkWorld, server: SinkServer) -> None:
-    """Begin a replay that stops after a few requests; from then on the target takes everything again."""
+    """Start a replay that stops after a few requests. Afterwards the target accepts all requests again."""
     server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
 
     def stop(settled: int, total: int, status: Any) -> None:
@@ -82,7 +84,7 @@ def test_a_span_is_cut_at_both_ends_and_by_whom(world: SinkWorld, server: SinkSe
 
 
 def at(moment: str, **members: Any) -> dict[str, Any]:
-    """Return a run event of this moment."""
+    """Return a run event with this time."""
     return run_event(eventTime=f"2026-03-{moment}Z", **members)
 
 
@@ -132,7 +134,7 @@ def test_a_mix_of_event_times_and_receipt_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_that_was_broken_off_begins_anew_where_events_were_removed(world: SinkWorld, server: SinkServer) -> None:
-    """Its place is a row number, and rows have moved: it may repeat events, and omits none."""
+    """Its position is a row number, and rows have moved. It may repeat events but must not omit any."""
     made = [at(f"01T00:00:{second:02}") for second in range(10)]
     world.store(*bodies(made))
     break_off(world, server)
@@ -145,7 +147,7 @@ def test_one_that_was_broken_off_begins_anew_where_events_were_removed(world: Si
 
 
 def test_an_end_is_told_with_all_that_came_before_it_in_event_order(world: SinkWorld, server: SinkServer) -> None:
-    """The START came into the lake behind its COMPLETE, and the COMPLETE is in a batch of its own."""
+    """The START reached the lake after its COMPLETE, and the COMPLETE is in a separate batch."""
     (end,) = [at("02T00:00:00", eventType="COMPLETE", inputs=[])]
     start = end | {
         "eventType": "START",
@@ -163,7 +165,7 @@ def test_an_end_is_told_with_all_that_came_before_it_in_event_order(world: SinkW
 
 
 def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: SinkWorld) -> None:
-    """A page holds four rows here, and five events share a moment."""
+    """A page contains four rows here, and five events have the same time."""
     made = [
         at(f"01T00:00:{second:02}.{micros:06}") for second, micros in [(9, 0), *[(5, 7)] * 5, (5, 8), (1, 0), (3, 1)]
     ]
@@ -178,7 +180,7 @@ def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: Si
     assert (found.total, len(rows_read), row) == (9, 9, 9)
     assert [each.event_us for each in rows_read] == sorted(each.event_us for each in rows_read)
     assert {each.sequence for each in rows_read} == set(range(1, 10))
-    (removed,) = [each for each in rows_read if each.sequence == 8]  # the first of all: its page is read anew
+    (removed,) = [each for each in rows_read if each.sequence == 8]  # the first event of all, so its page is read again
     bronze.events.delete(f"run_id = '{runs(made)[7]}'")
     assert found.places_after(0, 9)[1][0].event_us > removed.event_us
     assert [found.places_after(row, 1)[1] for row in range(2, 9)] == [[each] for each in rows_read[2:]]
@@ -197,7 +199,7 @@ def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -
 def test_a_marquez_at_an_address_is_recognised_and_no_run_stays_open_there(
     world: SinkWorld, server: SinkServer
 ) -> None:
-    """A late START came in a batch of its own; a Headwater, which has Marquez' routes too, stays a plain endpoint."""
+    """The late START is in a separate batch. A Headwater is a plain endpoint although it has Marquez's routes."""
     (end,) = events(1, eventType="COMPLETE")
     start = end | {"eventType": "START"}
     world.store(*bodies([end]))
@@ -310,7 +312,7 @@ def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_a
 def test_one_that_fails_for_ever_ends_a_replay_where_another_one_was_taken(
     world: SinkWorld, server: SinkServer
 ) -> None:
-    """Nothing comes any more that could show that the target works: one that it took before does."""
+    """No further events arrive that could show that the target works, but it accepted one before."""
     made = events(3)
     world.store(*bodies(made))
     server.answer = lambda asked: Said(500) if made[2] in asked.events else Said()
@@ -319,7 +321,7 @@ def test_one_that_fails_for_ever_ends_a_replay_where_another_one_was_taken(
 
 
 def test_a_look_sees_what_a_replay_sends_of_whole_runs(world: SinkWorld, server: SinkServer) -> None:
-    """A run that began before the span is told with its beginning, as it is sent."""
+    """A run that started before the period is sent with its start, and the preview shows that."""
     (start,) = events(1, eventType="START", inputs=[{"namespace": "n", "name": "i"}])
     world.store(*bodies([start]))
     end = start | {"eventType": "COMPLETE", "inputs": []}

@@ -1,4 +1,4 @@
-"""Whole runs as one OpenLineage event, judged by the published schemas and by our own rules of lineage."""
+"""Whole runs as one OpenLineage event, checked with the published schemas and with our own lineage rules."""
 
 import json
 from collections import defaultdict
@@ -49,7 +49,7 @@ def dataset(name: str, **facets: Any) -> dict[str, Any]:
 
 
 def broken(event: dict[str, Any]) -> set[str]:
-    """Return what the schemas say against an event, wherever it stands."""
+    """Return the schema errors of an event in all its parts."""
     return {problem.message for problem in validate_event(event) if problem.severity == "error"}
 
 
@@ -72,7 +72,7 @@ def test_one_event_of_a_run_breaks_no_schema_that_its_events_keep() -> None:
 
 
 def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
-    """Return what each complete run says of lineage, by the rules."""
+    """Return the lineage of each complete run by the rules."""
     contents, runs = FacetContentsInMemory(), defaultdict(list)
     reader = FactsReader(default_rules().canonical, contents)
     for event in of:
@@ -212,7 +212,7 @@ def test_an_end_in_a_later_batch_brings_what_came_before_and_late_events_send_th
 
 
 def test_a_run_without_inputs_gets_those_of_its_column_lineage() -> None:
-    """Spark's MERGE sends `inputs: []`, by which a catalogue that builds edges from inputs would show none."""
+    """Spark's MERGE sends `inputs: []`. A catalog that builds edges from inputs would show none."""
     feeds = [{"namespace": "postgres://db:5432", "name": name, "field": "x"} for name in ("b", "a", "b")]
     out = dataset("o", columnLineage={"fields": {"x": {"inputFields": feeds[:2]}, "y": {"inputFields": feeds[2:]}}})
     (sent,) = converted(stored([body(at(1, eventType="COMPLETE", inputs=[], outputs=[out]))]))

@@ -1,4 +1,4 @@
-"""Sinks into S3: files, DataHub's proposals, a Delta table that two write at once; judged by moto."""
+"""Sinks to S3: files, DataHub's proposals, and a Delta table with two concurrent writers. S3 is emulated by moto."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""A second Headwater behind the first: random worlds, fanned out or replayed, have equal answers there."""
+"""A second Headwater behind the first: random worlds that are forwarded or replayed have equal answers in both."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SEEDS = range(12)
 
 
 def lake_of_worlds(folder: Path, seeds: Iterable[int]) -> SinkWorld:
-    """Give a lake that has these worlds, each in namespaces of its own."""
+    """Create a lake with these worlds, each in its own namespaces."""
     world = SinkWorld(folder / "first")
     made = [each for seed in seeds for each in world_in_namespace(random_world(seed), f"w{seed}-")]
     world.store(*(json.dumps(each.event).encode() for each in made))
@@ -34,7 +34,7 @@ def lake_of_worlds(folder: Path, seeds: Iterable[int]) -> SinkWorld:
 
 
 def stored_worlds(folder: Path) -> dict[int, list[Delivered]]:
-    """Return what a lake has of each world, in the order in which it came."""
+    """Return a lake's events by world, in the order of their arrival."""
     found: dict[int, list[Delivered]] = defaultdict(list)
     named = ["sequence", "event_id", "received_at", "body"]
     for row in sorted(rows(folder, "events", named), key=lambda each: each["sequence"]):
@@ -46,7 +46,7 @@ def stored_worlds(folder: Path) -> dict[int, list[Delivered]]:
 
 
 def differing(first: Path, second: Path) -> list[int]:
-    """Return the worlds of which the second lake's index knows otherwise than the rules know of the first's events."""
+    """Return the worlds for which the second lake's index differs from the rules applied to the first lake's events."""
     mine, theirs = stored_worlds(first), stored_worlds(second)
     assert mine.keys() == theirs.keys()
     return [seed for seed in mine if not _is_same(mine[seed], theirs[seed], seed)]
@@ -63,23 +63,23 @@ def _is_same(mine: list[Delivered], theirs: list[Delivered], seed: int) -> bool:
 
 
 def _events(delivered: list[Delivered]) -> list[str]:
-    """Return events in no order of theirs: a replay sends them by their own times."""
+    """Return sorted events, because a replay orders events by event time."""
     return sorted(json.dumps(each.event) for each in delivered)
 
 
 def fanned_out(world: SinkWorld, url: str) -> None:
-    """Let a sink send all that the lake has."""
+    """Send all events of the lake with a sink."""
     world.settle(sink(type="openlineage", url=url, batch=100))
 
 
 def replayed(world: SinkWorld, url: str) -> None:
-    """Replay all that the lake has."""
+    """Replay all events of the lake."""
     replay = open_replay(world.settings, world.folder, ReplaySpan(), url, rate=None, batch=100, key=None)
     assert replay.run(lambda *_: None)["refused"] == 0
 
 
 def arrived(world: SinkWorld, second: Path) -> None:
-    """Wait until a second lake has as many events."""
+    """Wait until a second lake has the same number of events."""
     count = len([*rows(world.folder, "events", ["event_id"])])
     eventually(lambda: len([*rows(second, "events", ["event_id"])]) == count)
 
@@ -99,7 +99,7 @@ def test_a_second_headwater_answers_every_question_as_the_first(
 
 @pytest.mark.slow
 def test_an_event_that_is_missing_makes_a_difference(tmp_path: Path) -> None:
-    """What the test above would not see would prove nothing."""
+    """The test checks that the comparison above would notice missing events."""
     worlds = {seed: random_world(seed) for seed in SEEDS}
     differ = [seed for seed, events in worlds.items() if len(events) > 3 and not _is_same(events, events[:-2], seed)]
     assert differ

@@ -1,4 +1,4 @@
-"""What is told because nothing comes: the clock is given, and no event wakes the sink."""
+"""Notices about silence: the tests control the clock, and no event wakes the sink."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def begun(hours_ago: float = 0.0, **members: Any) -> dict[str, Any]:
 
 
 def told(world: SinkWorld, server: SinkServer, **options: Any) -> list[str]:
-    """Return of which runs the sink has told by now."""
+    """Return the runs that the sink has reported so far."""
     world.settle(hook(server, **options), SECRET)
     return [each["data"]["runId"] for each in server.taken]
 
@@ -61,7 +61,7 @@ def test_a_run_is_told_once_when_a_day_has_passed_and_again_when_it_is_lost_agai
 
 
 def test_events_that_keep_coming_do_not_hold_silence_back(tmp_path: Path) -> None:
-    """A sink that has just taken a batch waits for more; a run that is lost meanwhile is told all the same."""
+    """A sink that has just received a batch waits for more. A run that is lost meanwhile is still reported."""
     world, run = SinkWorld(tmp_path), begun()
     world.store(body(run))
     with sink_server() as server:
@@ -76,7 +76,7 @@ def test_events_that_keep_coming_do_not_hold_silence_back(tmp_path: Path) -> Non
 
 
 def test_what_has_ended_elsewhere_or_is_not_wanted_is_not_told(tmp_path: Path) -> None:
-    """An id that is no UUID is one's job's; a run may end under another job's name."""
+    """An id that is not a UUID belongs to one job only. A run with a UUID may end under a different job name."""
     world, renamed, other = SinkWorld(tmp_path), begun(30), begun(30, job={"namespace": "else", "name": "job"})
     mine, ended = (begun(30, run={"runId": "nightly"}, job={"namespace": "tests", "name": name}) for name in "ab")
     ends = [

@@ -1,4 +1,4 @@
-"""Targets that are no HTTP: a folder, a real Kafka broker; and who we are at those over HTTP."""
+"""Targets without HTTP: a folder and a real Kafka broker. Also authentication at HTTP targets."""
 
 import json
 import re
@@ -29,7 +29,7 @@ PATIENCE_S = 20.0
 
 
 def lines(folder: Path) -> list[object]:
-    """Return what the files of a folder hold, in the order of their names."""
+    """Return the lines of a folder's files, in the order of the file names."""
     return [json.loads(line) for path in sorted(folder.rglob("*.ndjson")) for line in path.read_text().splitlines()]
 
 
@@ -112,14 +112,14 @@ def test_marquez_gets_a_runs_start_first_and_everything_else_where_it_was(tmp_pa
 
 
 def marquez_states(taken: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return each run's state in a Marquez: of the event that arrived last (OpenLineageDao, RunDao.upsert)."""
+    """Return each run's state in Marquez, which is that of the last arriving event (OpenLineageDao, RunDao.upsert)."""
     states = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
     return {event["run"]["runId"]: states.get(event["eventType"], "RUNNING") for event in taken if "run" in event}
 
 
 @pytest.mark.parametrize("late", ["START", "RUNNING", "OTHER"])
 def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path: Path, late: str) -> None:
-    """The end came in an earlier batch, to a runner that is gone; what the sink's filter keeps back is not sent."""
+    """An earlier runner sent the end in an earlier batch. Events that the sink's filter excludes are not sent."""
     world = SinkWorld(tmp_path)
     end = run_event(eventType="FAIL")
     reopening = run_event(eventType=late, run=end["run"])
@@ -133,7 +133,7 @@ def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path:
         world.settle(out)
         assert server.taken == [end, reopening, end, going_on]
         assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
-        world.store(*bodies([reopening]))  # a retry of the producer, which the lake recognises
+        world.store(*bodies([reopening]))  # a retry of the producer, which the lake recognizes as a duplicate
         world.settle(out)
         assert server.taken == [end, reopening, end, going_on]
         world.ledger.reset("out", {})
@@ -146,7 +146,9 @@ def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path:
 
 
 def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_path: Path) -> None:
-    """Neither the process's own state, nor the list, whose process spoke before the events came."""
+    """Neither the runner's status nor the list, which a process reported before the events came, may show
+    "caught up".
+    """
     world, answer = SinkWorld(tmp_path), threading.Event()
     world.store(*bodies(events(3)))
     with sink_server() as server:
@@ -216,7 +218,7 @@ def test_a_vault_is_asked_with_a_token_for_its_secret() -> None:
 
 
 def read_all(broker: Broker, topic: str, count: int, partitions: int = 1) -> list[tuple[Any, Any, Any]]:
-    """Return partition, key and body of so many records, in order within each partition."""
+    """Return partition, key and body of `count` records, in order within each partition."""
     consumer = Consumer({"bootstrap.servers": broker.servers, "group.id": "test", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     found: list[tuple[Any, Any, Any]] = []

@@ -1,4 +1,4 @@
-"""What nobody foresaw in a target: an event that it dies of is a dead letter, and every other one arrives."""
+"""Unexpected errors of a target: an event that makes it crash becomes a dead letter, and all other events arrive."""
 
 import json
 from contextlib import closing
@@ -23,7 +23,7 @@ OPTIONS: dict[str, Any] = {"type": "failing", "key": {"env": "FAILING_KEY"}}
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register one more target, as whoever adds one does."""
+    """Register an additional target, as an extension does."""
     monkeypatch.setitem(TARGETS.built_in, "failing", "tests.support.faults.failing_target")
 
 
@@ -32,7 +32,7 @@ def of(job: str, **members: Any) -> dict[str, Any]:
 
 
 def made() -> list[dict[str, Any]]:
-    """Return events of which the second and the sixth cannot be converted, the fourth cannot be delivered."""
+    """Return seven events: the second and sixth cannot be converted, the fourth cannot be delivered."""
     return [of(job) for job in ("a", "unreadable", "b", "undeliverable", "c", "unreadable", "d")]
 
 

@@ -1,4 +1,4 @@
-"""Sinks of a running Headwater: started by the file, taken up as it changes, killed and started again, shown."""
+"""Sinks of a running Headwater: started from the file, updated as it changes, killed and restarted, and displayed."""
 
 import json
 import os
@@ -96,11 +96,11 @@ def test_a_file_at_an_address_is_looked_at_while_it_is_not_there_yet(
             listed = commanded("sinks", "--data", data, "--json", cwd=data.parent, environment=environment)
             return [item["delivered"] for item in json.loads(listed.stdout)["items"]]
 
-        eventually(lambda: counted() == [2])  # it is written down once the target has said yes
+        eventually(lambda: counted() == [2])  # the delivery is recorded after the target has accepted the event
 
 
 def delivered(data: Path, name: str = "out") -> int:
-    """Return how many events a sink has delivered, of its ledger: a command in a loop costs half a second each."""
+    """Return how many events a sink has delivered, from its ledger. A command would cost half a second per call."""
     settings = load_settings({"data": data}, folder=data, environment={})[0]
     return open_ledger(settings).sink_counts(name).delivered
 

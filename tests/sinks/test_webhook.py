@@ -1,4 +1,4 @@
-"""Notices of what people wait for: which there are, each recognisable, signed so that the receiver can tell."""
+"""Notices for people: all kinds, their unique ids, and signatures that the receiver can verify."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def wrote(minute: int, *outputs: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def told(world: SinkWorld, *made: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
-    """Return what is told of events, come into the lake as one batch."""
+    """Return the notices about events that reach the lake as one batch."""
     world.store(*bodies(made))
     with sink_server() as server:
         world.settle(hook(server.url, **options), ENVIRONMENT)
@@ -50,7 +50,7 @@ def told(world: SinkWorld, *made: dict[str, Any], **options: Any) -> list[dict[s
 
 
 def verify(body: bytes, headers: dict[str, str], secret: str) -> bool:
-    """Run what docs/reference/sinks.md tells receivers to run."""
+    """Run the code that docs/reference/sinks.md gives to receivers."""
     docs = (ROOT / "docs/reference/sinks.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)
     names: dict[str, Any] = {}
@@ -195,7 +195,7 @@ def test_a_receiver_tells_a_notice_that_is_ours_from_one_that_is_not(tmp_path: P
 
 
 def signed_at(text: bytes, sent_s: int) -> dict[str, str]:
-    """Sign as the specification says, by other means than the sink."""
+    """Sign as the specification describes, without the sink's code."""
     import base64
     import hashlib
     import hmac

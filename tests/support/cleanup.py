@@ -1,6 +1,6 @@
-"""What a test opens and has no block to close in: closed when the test ends (`conftest.py`).
+"""Close resources at the end of a test that cannot use a `with` block.
 
-Readers may be used again behind it: they open anew.
+`conftest.py` closes them. Tests may use a reader again after it is closed: it reopens its files.
 """
 
 from contextlib import ExitStack, closing
@@ -12,6 +12,6 @@ OPENED = ExitStack()
 
 
 def until_end(opened: T) -> T:
-    """Close this when the test ends."""
+    """Close an object when the test ends, and return it."""
     kept: T = OPENED.enter_context(closing(opened))
     return kept

@@ -1,4 +1,4 @@
-"""Scenarios of OpenLineage's compatibility suite, laid out as the suite has them, for our entry's validator."""
+"""Write the scenarios of OpenLineage's compatibility suite to a folder in the layout that its validator expects."""
 
 import json
 from pathlib import Path
@@ -16,14 +16,17 @@ RECORDED = {
     "spark_dataproc_simple_producer_test": ("spark-dataproc-simple",),
     "spark_dataproc_simple_producer_test_complete": ("spark-dataproc-complete", "spark-dataproc-simple"),
 }
-"""The suite's events. `tests/fixtures/events` has each once; the last scenario repeats those of the one before."""
+"""The suite's events.
+
+`tests/fixtures/events` contains each event once; the last scenario repeats events of its predecessor.
+"""
 
 STAND_INS = ("CLL", "airflow", "spark_dataproc_bigquery_shakespare")
-"""Events of our own, of the suite's names, ids, times and shapes."""
+"""Our own events with the suite's names, ids, times and shapes."""
 
 
 def lay_out(folder: Path) -> None:
-    """Write every scenario into a folder: its `config.json`, and each event as a file."""
+    """Write every scenario to a folder: its `config.json`, and one file for each event."""
     for name, files in RECORDED.items():
         _write(folder / name, [line for file in files for line in sample_lines(f"compat-{file}.ndjson")])
     for name in STAND_INS:
@@ -38,7 +41,7 @@ def _write(scenario: Path, events: list[bytes]) -> None:
 
 
 def counted(report: list[dict[str, Any]]) -> dict[str, tuple[str, int, dict[str, int]]]:
-    """Return of each scenario its status, how many events were taken, and how many of each entity are as expected."""
+    """Return for each scenario its status, its number of valid events, and how many entities of each type match."""
     (component,) = report
     found = {}
     for scenario in component["scenarios"]:

@@ -22,7 +22,7 @@ from headwater.sinks.interface.sinks_file import parse_sinks
 from tests.support.paths import ROOT
 
 COMMANDS = {"sh", "python"}
-"""Languages of blocks that a reader runs."""
+"""Languages of the blocks that a reader runs."""
 
 _BLOCK = re.compile(
     r"(?:^ *<!-- (?P<comment>run by \S+|diagram) -->\n)?"

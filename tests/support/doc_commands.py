@@ -1,4 +1,4 @@
-"""A reader of the documentation, who runs the commands of its pages in the order of the pages."""
+"""Run the commands of the documentation in the order of the pages, as a reader would."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests.support.paths import FIXTURES, ROOT
 from tests.support.waiting import rest
 
 WIDTH = "100"
-"""Columns of the reader's terminal, for which tables are printed."""
+"""Width of the reader's terminal in columns, which determines the layout of tables."""
 
 PROJECT = {
     "migrations/0042.sql": "ALTER TABLE silver.orders DROP COLUMN quantity;\n",
@@ -50,7 +50,7 @@ FIXTURE_OF = {
     "partitions.csv": "powerbi/partitions.csv",
     "machine/mnt/lineage/events.ndjson": "events/spark-docs-quickstart.ndjson",
 }
-"""More files of the reader's project, with the fixture that they contain."""
+"""Further files of the reader's project, with the fixture that each contains."""
 
 _URL = re.compile(r"http://(?:localhost|127\.0\.0\.1):5000")
 _FOLDER = re.compile(r"(?<![\w/.~])/(?=(?:srv|mnt|var|lake|etc)/)")
@@ -101,7 +101,9 @@ class Reader:
             self._stop(self._processes.pop())
 
     def open_page(self, blocks: Sequence[Block] = ()) -> None:
-        """Begin a page in an own folder with the files of the reader's project and those that the page shows."""
+        """Start a page in its own folder, which contains the files of the reader's project and those that the page
+        shows.
+        """
         while len(self._processes) > 1:  # the first one is the demo
             self._stop(self._processes.pop())
         self._url = self._demo_url
@@ -139,7 +141,7 @@ class Reader:
         return printed
 
     def _wait_until_answered(self) -> None:
-        """Wait until answers contain all events, as a reader does who goes on reading."""
+        """Wait until the answers of the demo contain all events."""
         self._wait_for(lambda: not self._ask("freshness")["events"])
 
     def _ask(self, question: str) -> Any:
@@ -193,7 +195,7 @@ class Reader:
         return done.stdout + (done.stderr if words[0] == "headwater" else "")  # curl reports its progress
 
     def _placed(self, text: str) -> str:
-        """Return commands with the ports, folders and names of this machine."""
+        """Replace the ports, folders and names of the pages with those of this machine."""
         for name, value in _PLACEHOLDERS.items():
             text = re.sub(rf"\b{name}\b", value, text)
         if "headwater run RUN" in text:
@@ -202,7 +204,7 @@ class Reader:
         return text.replace("--port 5000", f"--port {_free_port()}")
 
     def _shown(self, text: str) -> str:
-        """Return an output with the ports and folders of the pages."""
+        """Replace the ports and folders of this machine in an output with those of the pages."""
         text = text.replace(self._url, "http://127.0.0.1:5000").replace(f"{self.home}/machine", "")
         return text.replace(str(self._folder), "/home/you").replace(str(self.home), "/home/you")
 

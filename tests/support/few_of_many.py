@@ -1,4 +1,4 @@
-"""What `make test` takes a few of and `make torture` all."""
+"""Select test parameters: `make test` runs a few, `make torture` runs all."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,5 +7,5 @@ import pytest
 
 
 def few_of(every: Iterable[object], few: int) -> list[Any]:
-    """Return parameters of a test, all behind the first few of them long."""
+    """Return test parameters, with all after the first `few` marked as `long`."""
     return [each if number < few else pytest.param(each, marks=pytest.mark.long) for number, each in enumerate(every)]

@@ -1,4 +1,4 @@
-"""What takes bytes of strangers, each as a function of bytes that raises where a promise does not hold."""
+"""Fuzz targets: each passes bytes to a function that reads untrusted input, and raises if a promise is broken."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ _names = default_rules()
 
 
 def envelope(data: bytes) -> None:
-    """A body is an event or refused with a reason; so is each item of a batch."""
+    """Check that a body is valid or refused with a reason and a fix, and so is each item of a batch."""
     for read in (read_envelope, split_batch):
         try:
             read(data)
@@ -28,17 +28,19 @@ def envelope(data: bytes) -> None:
 
 
 def wire(data: bytes) -> None:
-    """A body that the receiver takes is read, or rejected with a reason: the same by both, and nothing else raised."""
+    """Check that the parser can read every body that the receiver accepts, and that it raises no unexpected error."""
     try:
         key = read_envelope(data).key
     except InvalidEvent:
         key = None
     found = _reader.read([data])[0]
-    assert not (key is None and not isinstance(found, InvalidEvent)), "the parser takes what the receiver refuses"
+    assert not (key is None and not isinstance(found, InvalidEvent)), (
+        "the parser accepts a body that the receiver refuses"
+    )
 
 
 def redaction(data: bytes) -> None:
-    """Text stays text, and what is clean stays as it is."""
+    """Check that redacting a text twice gives the same result as redacting it once."""
     text = data.decode("utf-8", "replace")
     for prose in (False, True):
         clean = redact_text(text, prose=prose)
@@ -46,14 +48,14 @@ def redaction(data: bytes) -> None:
 
 
 def names(data: bytes) -> None:
-    """The name of a name is that name."""
+    """Check that the canonical name of a canonical name is the same name."""
     namespace, _, name = data.decode("utf-8", "replace").partition("\n")
     found = _names.canonical(namespace, name)
     assert _names.canonical(found.namespace, found.name) == found
 
 
 def rules(data: bytes) -> None:
-    """A file of rules is read, or refused with what fits."""
+    """Check that a rules file is read, or refused with an error that names the file."""
     text = data.decode("utf-8", "replace")
     reads: tuple[Callable[[str, str], object], ...] = (read_tags, read_masking, read_consumers, read_name_rules)
     for read in reads:

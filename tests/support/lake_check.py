@@ -1,4 +1,4 @@
-"""The producers' own list against a direct read of the Delta tables: nothing missing, nothing twice."""
+"""Compare the producers' ledger with the Delta tables: each event must be stored exactly once."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _EDGE = ["output_field", "input_namespace", "input_name", "input_field"]
 
 @dataclass(slots=True)
 class Found:
-    """What the Delta tables hold, read without any code of ours."""
+    """The content of the Delta tables, read without Headwater's code."""
 
     positions: list[tuple[str, str, int]] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class Found:
 
 
 def audit_over_http(url: str) -> dict[str, Any]:
-    """Ask a running Headwater for its audit; returns nothing while it does not answer."""
+    """Request the audit of a running Headwater. Returns an empty dict if it does not answer."""
     try:
         answer = httpx.get(f"{url}/api/headwater/v1/audit", timeout=30)
     except httpx.TransportError:
@@ -46,13 +46,15 @@ def audit_over_http(url: str) -> dict[str, Any]:
 
 
 def check_lake(folder: Path, ledger: Ledger) -> Found:
-    """Hold every event of the ledger, every sequence of the log and every facet against the lake."""
+    """Compare the lake with every event of the ledger, every sequence number of the log and every facet."""
     found = read_lake(folder, ledger.sabotaged)
     for key, sent in ledger.events.items():
         landed = found.events[key] + found.duplicates[key] + found.rejected[key]
         assert sent.acknowledged <= landed <= sent.posted, (key, sent, landed)
-        assert found.events[key] == 1 or found.rejected[key], f"{key} was acknowledged and is not in events"
-        assert found.digests.get(key, sent.digest) == sent.digest, f"{key} is not stored as it was sent"
+        assert found.events[key] == 1 or found.rejected[key], f"{key} was acknowledged but is not in events"
+        assert found.digests.get(key, sent.digest) == sent.digest, (
+            f"The stored body of {key} differs from the sent body"
+        )
     assert max(found.events.values()) == 1
     assert found.events.keys() <= ledger.events.keys()
     assert 0 < found.refused <= ledger.bad_requests, (found.refused, ledger.bad_requests)
@@ -62,7 +64,7 @@ def check_lake(folder: Path, ledger: Ledger) -> Found:
 
 
 def check_audit(folder: Path, found: Mapping[str, Any]) -> None:
-    """The audit accounts for every record, and counts as lost exactly those whose bodies were taken away."""
+    """Check that the audit accounts for every record, and reports as lost exactly those whose bodies were deleted."""
     taken = [row["sequence"] for row in rows(folder, "rejected") if row["reason"] == "claim_missing"]
     places = ("stored", "removed", "duplicates", "rejected", "pending", "lost")
     assert found["received"] == sum(found[place] for place in places), found
@@ -72,18 +74,20 @@ def check_audit(folder: Path, found: Mapping[str, Any]) -> None:
 
 
 def check_positions(folder: Path, found: Found) -> None:
-    """Every sequence number of the log is in exactly one table."""
+    """Check that every sequence number of the log is in exactly one table."""
     lives = {(epoch, partition) for epoch, partition, _ in found.positions}
     assert len(lives) == 1
     counted, tail = Counter(sequence for _, _, sequence in found.positions), log_tail(folder)
     missing = sorted(set(range(1, tail + 1)) - counted.keys())
     more_than_one = {sequence: count for sequence, count in counted.items() if count > 1 or sequence > tail}
-    assert not missing, f"in no table, of {tail}: {missing}"
-    assert not more_than_one, f"there more than once, or beyond {tail}: {more_than_one}"
+    assert not missing, f"of {tail} sequence numbers, no table contains {missing}"
+    assert not more_than_one, f"stored more than once, or greater than {tail}: {more_than_one}"
 
 
 def check_facets(folder: Path, found: Found) -> None:
-    """Every hash that an event names has exactly the rows of its facet, each (hash, ordinal) counted once."""
+    """Check that the rows of every facet hash that an event refers to are complete, with each (hash, ordinal) stored
+    once.
+    """
     stored = {
         **_contents(folder, "schemas", "schema_hash", ["field_path", "type"]),
         **_contents(folder, "column_lineage", "lineage_hash", _EDGE),
@@ -93,7 +97,7 @@ def check_facets(folder: Path, found: Found) -> None:
 
 
 def read_lake(folder: Path, claims: Mapping[str, str]) -> Found:
-    """Read all tables; claims: which run an unreadable large body belonged to, by its key."""
+    """Read all tables. claims: the run of each unreadable large body, by the body's key."""
     found = Found()
     for row in rows(folder, "events", _EVENT_COLUMNS):
         found.positions.append((row["incarnation"], row["partition"], row["sequence"]))
@@ -120,14 +124,14 @@ def bronze_of(folder: Path) -> Bronze:
 
 
 def rows(folder: Path, table: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Read a bronze table with delta-rs alone, batch by batch."""
+    """Read a bronze table with delta-rs only, batch by batch."""
     yield from rows_at(str(folder / "lake"), table, columns)
 
 
 def rows_at(
     lake: str, table: str, columns: list[str] | None = None, options: dict[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read a bronze table of a lake anywhere."""
+    """Read a bronze table of a lake in local or cloud storage."""
     dataset = DeltaTable(f"{lake}/bronze/{table}", storage_options=options).to_pyarrow_dataset()
     batch: pa.RecordBatch
     for batch in dataset.to_batches(columns=columns, batch_size=5000):
@@ -135,17 +139,18 @@ def rows_at(
 
 
 def log_tail(folder: Path) -> int:
-    """Read the newest sequence number from the log's newest file."""
+    """Read the newest sequence number from the newest segment of the log."""
     newest = max((folder / "log").glob("*.sqlite"))
     connection = sqlite3.connect(f"{newest.as_uri()}?mode=ro", uri=True)
-    created = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone()  # or killed amid it
+    # a kill can leave a segment without its table
+    created = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone()
     tail = connection.execute("SELECT max(sequence) FROM records").fetchone()[0] if created else None
     connection.close()
     return int(newest.stem) - 1 if tail is None else int(tail)
 
 
 def _facets(row: dict[str, Any]) -> dict[tuple[str, str], Any]:
-    """Work out, from the body as sent, the rows that the hashes of an event must stand for."""
+    """Compute the rows that the hashes of an event must refer to, from the body as sent."""
     found: dict[tuple[str, str], Any] = {}
     sent = json.loads(row["body"])
     for side in ("inputs", "outputs"):

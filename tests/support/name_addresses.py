@@ -8,16 +8,16 @@ from tests.support.paths import FIXTURES
 
 FILE = FIXTURES / "names" / "addresses.tsv"
 EXTRACTED = ("jdbc", "file")
-"""Kinds of addresses that an extractor reads; a `spec` is a name as the naming specification writes it."""
+"""Kinds of addresses that an extractor reads. A `spec` is a name as the naming specification writes it."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """One spelling of a table.
+    """One spelling of a table's address.
 
-    kind: `jdbc`, `file` or `spec`. table: the table at the address, may be empty for a file. means: the canonical
-    name of the table. extracted: what the extractor makes of it. reason: why that leads to another canonical name,
-    a key of the table in docs/explanation/benchmarks.md; empty where it does not.
+    kind: `jdbc`, `file` or `spec`. table: the table at the address, which may be empty for a file. means: the canonical
+    name of the table. extracted: the name that the extractor returns. reason: why the extracted name leads to a
+    different canonical name, as a key of the table in docs/explanation/benchmarks.md, or empty if it does not.
     """
 
     kind: str
@@ -46,5 +46,5 @@ def addresses() -> Iterator[Address]:
 
 
 def version() -> str:
-    """Return the version of openlineage-spark that the recorded names are of."""
+    """Return the version of openlineage-spark that produced the recorded names."""
     return lines()[0].rpartition(" ")[2]

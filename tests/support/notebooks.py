@@ -1,4 +1,4 @@
-"""Fabric's git format of notebooks, and a run of one as Fabric does it: parameters of the caller behind its own."""
+"""Read notebooks in Fabric's git format and run them as Fabric does: the caller's parameters override the defaults."""
 
 import base64
 import html
@@ -19,21 +19,21 @@ _MARK = re.compile(r"^# (METADATA|MARKDOWN|PARAMETERS CELL|CELL) \*{20}$", re.MU
 
 
 class Cell(NamedTuple):
-    """A part of a notebook's source: `kind` as its marker names it."""
+    """A cell of a notebook's source. `kind` is the name in its marker."""
 
     kind: str
     text: str
 
 
 def cells(notebook: Path) -> list[Cell]:
-    """Split a notebook into its parts."""
+    """Split a notebook into its cells."""
     head, *parts = _MARK.split((notebook / "notebook-content.py").read_text())
     assert head == "# Fabric notebook source\n\n"
     return [Cell(kind, text.strip("\n")) for kind, text in zip(parts[::2], parts[1::2], strict=True)]
 
 
 class Shown(NamedTuple):
-    """What a notebook displayed: values, images as arrays of pixels, and texts."""
+    """The output of a notebook: values, images as arrays of pixels, and texts."""
 
     values: list[Any]
     images: list[Any]
@@ -41,7 +41,7 @@ class Shown(NamedTuple):
 
 
 def run(name: str, folder: Path, session: Mapping[str, Any], **parameters: object) -> Shown:
-    """Run a notebook; `session`: what the session brings, such as `spark`."""
+    """Run a notebook. `session`: the variables that the session defines, such as `spark`."""
     lines = []
     for cell in cells(FOLDER / f"{name}.Notebook"):
         if cell.kind in ("CELL", "PARAMETERS CELL"):
@@ -64,7 +64,7 @@ def run(name: str, folder: Path, session: Mapping[str, Any], **parameters: objec
 
 
 def pixels(text: str) -> Any:
-    """Return the image inside HTML as an array of height, width and colour."""
+    """Return the image within HTML as an array of height, width and colour."""
     found = re.fullmatch(r'<img src="data:image/png;base64,([A-Za-z0-9+/=]+)"/>', text)
     assert found, text[:80]
     return np.asarray(matplotlib.image.imread(BytesIO(base64.b64decode(found[1])), format="png"))

@@ -1,4 +1,4 @@
-"""Producers that post without end and keep their own list of what was acknowledged."""
+"""Producers that post continuously and record which events the receiver acknowledged."""
 
 import gzip
 import hashlib
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CLAIM_BYTES = 4096
-"""Set as HEADWATER_CLAIM_BYTES: the large events below become claims."""
+"""The value of HEADWATER_CLAIM_BYTES, chosen so that the large events below become claims."""
 
 RATE, LOW_RATE = 300, 100
-"""Events a second of all producers together: what an outage held up follows in larger batches.
+"""Events per second of all producers together. After an outage, larger batches make up for the delay.
 
 `make test` uses the low rate: producers post until a fault is over, and that load is most of the CPU time.
 """
@@ -29,7 +29,7 @@ _SABOTAGE = b'"sabotage"'
 
 @dataclass(slots=True)
 class Sent:
-    """One event of a producer: how often it was posted, and how often that was answered with 2xx."""
+    """One event of a producer: how often it was posted, and how often the receiver answered with 2xx."""
 
     digest: bytes
     posted: int = 0
@@ -38,7 +38,7 @@ class Sent:
 
 @dataclass(slots=True)
 class Ledger:
-    """What all producers did: events by run id, requests that were refused, claims that were taken away."""
+    """A record of all producers' requests: events by run id, refused requests, and deleted claims by key."""
 
     events: dict[str, Sent] = field(default_factory=dict)
     bad_requests: int = 0
@@ -64,7 +64,9 @@ class Ledger:
 
 
 class Producers:
-    """Threads with a connection each: single events, gzip, batches, repeats, refusals, large events."""
+    """Producer threads, each with its own connection: single events, gzip, batches, repeats, bad requests, large
+    events.
+    """
 
     def __init__(self, port: int, seed: int, folder: Path, threads: int = 4, *, rate: float = RATE) -> None:
         self.ledger = Ledger()
@@ -80,14 +82,14 @@ class Producers:
             thread.start()
 
     def stop(self, timeout_s: float = 30.0) -> None:
-        """Let every request that is on its way have its answer, then end."""
+        """Stop posting, and wait until every open request is answered."""
         self._stop.set()
         for thread in self._threads:
             thread.join(timeout_s)
-        assert not self.ledger.unanswered, f"{len(self.ledger.unanswered)} events never got an answer"
+        assert not self.ledger.unanswered, f"{len(self.ledger.unanswered)} events were never answered"
 
     def _take_claims_away(self) -> None:
-        """Delete bodies that ask for it, so that acknowledged events end in `rejected`."""
+        """Delete the stored bodies of events that request it, so that these acknowledged events end in `rejected`."""
         kept: set[str] = set()
         while not self._stop.wait(0.01):
             for path in self._claims.glob("*"):
@@ -101,8 +103,6 @@ class Producers:
 
 
 class _Producer:
-    """One producer: one connection, one thread."""
-
     def __init__(self, ledger: Ledger, port: int, seed: int, rate: float, stop: threading.Event) -> None:
         self._ledger = ledger
         self._random = random.Random(seed)
@@ -117,7 +117,7 @@ class _Producer:
         started = time.monotonic()
         while not self._stop.wait(_EVENTS_PER_REQUEST / self._rate):
             self._step(behind=int(self._rate * (time.monotonic() - started)) - self._made)
-        self._refused()  # kills may have taken every earlier note: none comes after this one
+        self._refused()  # kills may have lost all earlier records of refusals, but no kill follows this one
         self._connection.close()
 
     def _step(self, behind: int) -> None:
@@ -148,7 +148,7 @@ class _Producer:
         self._until_answered("/api/v1/lineage", b'{"eventTime": 1}', [], packed=False)
 
     def _until_answered(self, path: str, body: bytes, events: list[tuple[str, bytes]], *, packed: bool) -> None:
-        """Post as OpenLineage clients do, again and again until there is an answer other than 503."""
+        """Post as OpenLineage clients do: repeat the request until the answer is not 503."""
         status = 503
         while status == 503:
             self._ledger.posting(events)
@@ -158,7 +158,7 @@ class _Producer:
             except (OSError, http.client.HTTPException):
                 self._connection.close()
             if status == 503:
-                self._ledger.bad_requests += 1  # as far as it was answered, and by a log that could take the note
+                self._ledger.bad_requests += 1  # an upper bound: the log may have been unable to store the note
                 self._stop.wait(_AGAIN_S)
         assert status in (200, 204) if events else status == 400, status
         self._ledger.answered(events)
@@ -166,7 +166,8 @@ class _Producer:
 
     def _post(self, path: str, body: bytes, *, packed: bool) -> int:
         if packed:
-            chunks: Iterator[bytes] = iter([gzip.compress(body, 1)])  # chunked and without a length, as Java sends it
+            # chunked and without a length, as the Java client sends it
+            chunks: Iterator[bytes] = iter([gzip.compress(body, 1)])
             self._connection.request("POST", path, chunks, {"Content-Encoding": "gzip"}, encode_chunked=True)
         else:
             self._connection.request("POST", path, body, {"Content-Type": "application/json"})
@@ -204,7 +205,7 @@ def _event(run: str, number: int, marker: dict[str, str]) -> dict[str, object]:
 
 
 def _sabotage_key(path: Path) -> str | None:
-    """Return the run of a claim that is to vanish, None for one that stays, "" while it is being written."""
+    """Return the run of a claim to delete, None for a claim to keep, or "" while the file is being written."""
     try:
         text = path.read_bytes()
         if _SABOTAGE not in text and text.endswith(b"}"):

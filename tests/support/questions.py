@@ -1,4 +1,4 @@
-"""Questions to lineage without a server; answers as JSON has them."""
+"""Ask lineage questions without a server. Answers have the form of the API's JSON."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -11,7 +11,10 @@ from headwater.questions import definitions
 
 
 def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **beside: Any) -> Any:
-    """Ask a question by its name; beside: what else it reads, such as bronze."""
+    """Ask a question by its name.
+
+    `beside`: further sources that it reads, such as bronze.
+    """
     asked = dict(parameters)
     path = {name: asked.pop(name) for name in ("run", "incident") if name in asked}
     sources = SimpleNamespace(open_views=open_views, rules=open_views.active_rules, **beside)

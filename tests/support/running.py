@@ -1,4 +1,4 @@
-"""A real `headwater up` as a subprocess: started, found by its own line, stopped or killed."""
+"""Run a real `headwater up` as a subprocess: start it, find its address in its output, stop or kill it."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def headwater(
     cwd: Path | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command of the command line to its end, and all that it started: they hold its output."""
+    """Run a command to its end. This includes the processes that it starts, because they share its output."""
     return subprocess.run(
         [*_COMMAND, *map(str, arguments)], cwd=cwd,
         env=_environment(environment or {}), capture_output=True, text=True, timeout=timeout_s, check=False,
@@ -37,7 +37,7 @@ def headwater(
 
 
 def started(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """Start one command of the command line."""
+    """Start a command without waiting for it."""
     return subprocess.Popen(
         [*_COMMAND, *map(str, arguments)], env=_environment(environment or {}),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -45,10 +45,10 @@ def started(*arguments: str | Path, environment: Mapping[str, str] | None = None
 
 
 class Running:
-    """`headwater up` on a free port (or `port`) and a folder; leaving the `with` block stops what still runs.
+    """`headwater up` on a folder and a free port (or `port`). Leaving the `with` block stops it.
 
-    environment: added to ours, such as HEADWATER_TICK_S; url: where it listens; folder: its data; timeout_s: how long
-    it may take to listen, to start a station again and to end.
+    environment: added to the environment of the tests, such as HEADWATER_TICK_S. url: the address where it listens.
+    folder: its data folder. timeout_s: how long it may take to listen, to restart a process and to exit.
     """
 
     def __init__(
@@ -102,21 +102,24 @@ class Running:
 
     @property
     def lines(self) -> list[str]:
-        """What it has printed on standard output so far."""
+        """The lines that the supervisor has printed on standard output so far."""
         with self._more:
             return list(self._lines)
 
     @property
     def stderr(self) -> str:
-        """What it and its children have printed on standard error so far."""
+        """The output of the supervisor and its children on standard error so far."""
         return "".join(self._errors)
 
     def wait_line(self, text: str, *, timeout_s: float | None = None) -> str:
-        """Wait until a line that contains `text` is printed; return it."""
+        """Wait for a printed line that contains `text`, and return the line."""
         return self.wait_next(text, after=0, timeout_s=timeout_s)[1]
 
     def wait_next(self, text: str, *, after: int, timeout_s: float | None = None) -> tuple[int, str]:
-        """Wait for a line with `text` behind the first `after` lines; return its number, from 1, and it."""
+        """Wait for a line with `text` after the first `after` lines.
+
+        Returns the line's number, counted from 1, and its text.
+        """
 
         def found() -> tuple[int, str] | None:
             lines = enumerate(self._lines[after:], after + 1)
@@ -129,11 +132,11 @@ class Running:
         return line
 
     def pid(self, name: str) -> int:
-        """Read who plays a role, `serve` or `parser`; it may have died since it wrote that."""
+        """Read the process ID of a role, `serve` or `parser`. That process may have exited in the meantime."""
         return int((self.folder / "run" / f"{name}.pid").read_text())
 
     def wait_pid(self, name: str, *, other_than: int = 0, timeout_s: float | None = None) -> int:
-        """Wait until a living child of ours, not the process `other_than`, plays a role."""
+        """Wait until a running child process other than `other_than` has a role. Returns its process ID."""
         patience = timeout_s or self._timeout_s
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
@@ -141,11 +144,11 @@ class Running:
                 pid = self.pid(name)
                 if pid != other_than and psutil.Process(pid).ppid() == self.process.pid:
                     return pid
-            time.sleep(0.01)  # a file tells nobody that it was replaced
+            time.sleep(0.01)  # the file sends no notification when it is replaced
         raise AssertionError(f"No new {name} within {patience:.0f} s. Errors: {self.stderr}")
 
     def cpu_s(self) -> float:
-        """Return the CPU time that it and its children have had, those that ended included."""
+        """Return the CPU time of the supervisor and its children in seconds, including exited ones."""
         spent = 0.0
         with contextlib.suppress(psutil.NoSuchProcess):
             of = psutil.Process(self.process.pid).cpu_times()
@@ -157,19 +160,19 @@ class Running:
         return spent
 
     def children(self) -> list[psutil.Process]:
-        """Return the supervisor's living children."""
+        """Return the supervisor's running child processes."""
         return [child for child in self._descendants() if child.status() != psutil.STATUS_ZOMBIE]
 
     def stop(self) -> None:
-        """End it as Ctrl-C and service managers do; it must end well and leave no process behind."""
+        """Stop Headwater as Ctrl-C and service managers do. It must exit with 0 and leave no process behind."""
         self._end(signal.SIGTERM, 0)
 
     def kill(self) -> None:
-        """Kill the supervisor as a power cut would; its children must end by themselves."""
+        """Kill the supervisor as a power cut would. Its children must exit without a signal."""
         self._end(signal.SIGKILL, -signal.SIGKILL)
 
     def kill_all(self) -> None:
-        """Kill supervisor and children at one moment."""
+        """Kill the supervisor and its children at the same moment."""
         children = self._descendants()
         self.process.kill()
         for child in children:
@@ -185,8 +188,8 @@ class Running:
         found = self.process.wait(self._timeout_s)
         alive = [child for child in children if not _ends(child.pid, self._timeout_s)]
         self._close()
-        assert not alive, f"Children outlived the supervisor: {alive}. Errors: {self.stderr}"
-        assert found == status, f"`headwater up` ended with {found}. Errors: {self.stderr}"
+        assert not alive, f"Children are still running after the supervisor ended: {alive}. Errors: {self.stderr}"
+        assert found == status, f"`headwater up` exited with {found}. Errors: {self.stderr}"
 
     def _descendants(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True) if self.process.poll() is None else []
@@ -213,12 +216,12 @@ class Running:
 
 
 def _lines(stream: IO[str] | None) -> IO[str]:
-    assert stream, "it is a pipe"
+    assert stream, "stream is a pipe"
     return stream
 
 
 def _ends(pid: int, timeout_s: float) -> bool:
-    """Wait until a process that may not be our child has ended."""
+    """Wait until a process has exited, even if it is not a child of this one."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -239,6 +242,6 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Return our environment with ours before any installed Headwater."""
+    """Return the environment of the tests, in which the repository precedes any installed Headwater."""
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, **more}

@@ -1,8 +1,8 @@
-"""Looking again and again for what nobody announces."""
+"""Wait between two polls of a condition."""
 
 import time
 
 
 def rest() -> None:
-    """Rest before the next look: who looks all the time takes the processor from those that it waits for."""
+    """Sleep before the next poll, so that polling does not take CPU time from the processes under test."""
     time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""One run of a job, told by OpenLineage's Python client: which columns of orders become which of revenue."""
+"""One run of a job, reported with OpenLineage's Python client, with column lineage from orders to revenue."""
 
 import sys
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ FIELDS = ("customer", "email_hash", "total")
 
 
 def made_of(field: str, subtype: str, *, masking: bool = False) -> column_lineage_dataset.Fields:
-    """Return that a column is made of one of the orders'."""
+    """Return the lineage of a column that is made from one column of the orders."""
     how = column_lineage_dataset.Transformation(type="DIRECT", subtype=subtype, masking=masking)
     source = column_lineage_dataset.InputField(NAMESPACE, "python.orders", field, transformations=[how])
     return column_lineage_dataset.Fields(inputFields=[source])
 
 
 def main(run: str, parent: str) -> None:
-    """Tell that the run began, and that it ended, with what it read and wrote."""
+    """Report the start and the end of the run, with its inputs and outputs."""
     columns = [schema_dataset.SchemaDatasetFacetFields(name, "text") for name in ("customer", "email", "amount")]
     pii = tags_dataset.TagsDatasetFacetFields(key="pii", value="true", source="shop", field="email")
     said = {"schema": schema_dataset.SchemaDatasetFacet(columns), "tags": tags_dataset.TagsDatasetFacet(tags=[pii])}

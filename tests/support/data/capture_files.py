@@ -1,4 +1,4 @@
-"""Files as Event Hubs Capture writes them, by the schema that its service documents."""
+"""Write files in the format of Event Hubs Capture, by the schema in the documentation of the service."""
 
 import io
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _SCHEMA = fastavro.parse_schema(
 def captured(
     *records: tuple[bytes | None, Mapping[str, Any]], at: str = "3/1/2026 1:02:03 PM", codec: str = "deflate"
 ) -> bytes:
-    """Return a file of records: body and application properties of each."""
+    """Return a file of records, given the body and application properties of each."""
     file = io.BytesIO()
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Judges of data contracts: the standard's published model and JSON Schema, and what is observed itself."""
+"""Check data contracts against the standard's published model and JSON Schema, and against the observed facts."""
 
 import json
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ VALID = Draft201909Validator(json.loads(SCHEMA.read_text()))
 
 
 def is_valid(text: str) -> None:
-    """Hold a contract against the standard's model, and its JSON Schema."""
+    """Check a contract against the standard's model and its JSON Schema."""
     OpenDataContractStandard.from_string(text)
     assert [f"{each.instance_path}: {each.message}" for each in VALID.iter_errors(yaml.safe_load(text))] == []
 
 
 class Sources:
-    """What questions are asked of."""
+    """The sources from which questions are answered."""
 
     def __init__(self, views: ViewOpener, world: World) -> None:
         self.open_views, self.rules, self.bronze = views, views.active_rules, world.bronze
@@ -55,7 +55,7 @@ def held(sources: Sources, promise: Promise, against: str | None = None) -> list
 
 
 def every_contract(world: World) -> dict[str, str]:
-    """Return the contracts of all datasets of a lake, each held against the standard, and kept."""
+    """Return the contracts of all datasets of a lake, after checking that each is valid and holds."""
     opened = open_view_opener(world.settings, world.folder)
     try:
         sources = Sources(opened, world)
@@ -64,7 +64,7 @@ def every_contract(world: World) -> dict[str, str]:
             try:
                 text = written(sources, (each["namespace"], each["name"]))
             except NotKnown:
-                continue  # of which neither a schema nor an edge is known
+                continue  # neither a schema nor an edge of the dataset is known
             is_valid(text)
             (promise,) = parse_promises(text, each["name"])
             assert [

@@ -1,4 +1,4 @@
-"""A lake of small pipelines, landing → bronze → silver → gold: each breaks its contract in a way of its own."""
+"""A lake of small pipelines, landing → bronze → silver → gold. Each breaks its contract in a different way."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tests.reference.world_events import Json, at, column_lineage, dataset, data
 LAKE = "s3://contracts"
 DAY = 86_400
 AGREED_S = 40 * DAY
-"""When contracts are made; what breaks them comes behind it."""
+"""When the contracts are made. The events that break them come later."""
 
 BROKE_S = AGREED_S + 3_600
 
@@ -23,7 +23,7 @@ Fields = dict[str, list[Json]]
 
 
 class Pipeline:
-    """One family of tables; runs have numbers of their own, so that the one that breaks a promise can be named."""
+    """The tables of one pipeline. Its run numbers are its own, so tests can name the run that breaks a promise."""
 
     def __init__(self, number: int, name: str) -> None:
         self.number, self.name, self._runs = number, name, 0
@@ -90,7 +90,7 @@ def made(named: tuple[str, str], fields: Fields, schema: Json, **facets: Any) ->
 
 
 class Breach(NamedTuple):
-    """What breaks one promise of a pipeline's gold: all that a check is to find then; by a run, or by no run."""
+    """The only change that breaks a promise of a pipeline's gold table, caused by a run or by another event."""
 
     kind: str
     column: str | None
@@ -133,11 +133,11 @@ BREACHES = {
         p.to_bronze_of_two(BROKE_S) if isinstance(p, TwoSources) else p.to_bronze(BROKE_S)
     ]),
 }  # fmt: skip
-"""Name of a pipeline → how it breaks."""
+"""Name of a pipeline → how its contract is broken."""
 
 
 class TwoSources(Pipeline):
-    """Its bronze is made of another table, too, from some moment on."""
+    """A pipeline whose bronze table gets a second source table later."""
 
     def to_bronze_of_two(self, second: float) -> Json:
         fields: Fields = {name: [source(self.landing, name, IDENTITY)] for name in ("id", "email", "amount", "tax")}
@@ -149,14 +149,14 @@ PIPELINES = {
     name: (TwoSources if name == "origin" else Pipeline)(number, name) for number, name in enumerate(BREACHES, 1)
 }
 RHYTHM = Pipeline(90, "rhythm")
-"""Written every day until the agreement, and never since."""
+"""A pipeline that writes daily until the contracts are made, and never afterwards."""
 
 STEADY = Pipeline(91, "steady")
-"""Written again as it was, and better: one column more."""
+"""A pipeline that continues with only compatible changes, such as a new column."""
 
 
 def agreed() -> Iterator[Json]:
-    """Yield what happens before contracts are made."""
+    """Yield the events from before the contracts are made."""
     for pipeline in (*PIPELINES.values(), STEADY):
         yield from pipeline.agreed()
     yield RHYTHM.to_bronze(0)
@@ -165,7 +165,7 @@ def agreed() -> Iterator[Json]:
 
 
 def broken() -> Iterator[Json]:
-    """Yield what breaks them: each event twice removed from the next, and again an hour later."""
+    """Yield the events that break the contracts."""
     for name, breach in BREACHES.items():
         yield from breach.events(PIPELINES[name])
     more = {"extra": [source(STEADY.silver, "tax", IDENTITY)]}

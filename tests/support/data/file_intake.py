@@ -1,4 +1,4 @@
-"""Files taken to a real receiver on a real log, in this process: nothing of ours is left out but the network."""
+"""Ingest files with a real receiver and a real log in this process. Only the network is left out."""
 
 import asyncio
 import json
@@ -26,9 +26,9 @@ DAY_US = 24 * 3600 * 1_000_000
 
 
 class Taking:
-    """A folder `in`, a ledger, and a receiver that may be told to answer otherwise first.
+    """A folder `in`, an ingest ledger, and a receiver that can be made to answer differently first.
 
-    answers: are given, in turn, before the receiver is asked; asked: what was posted where, with how many bytes.
+    answers: are returned in order before requests reach the receiver. asked: path and number of bytes of each request.
     """
 
     def __init__(self, folder: Path, keys: Sequence[Key] = (), max_body_bytes: int = 1 << 25, **more: Any) -> None:
@@ -53,19 +53,19 @@ class Taking:
         whole: bool = True,
         on_batch: Callable[[IngestReport], None] = lambda _: None,
     ) -> IngestReport:
-        """Take what is new; `whole` expects all of it to be events."""
+        """Ingest new files. With `whole`, checks that every line is an event."""
         taker = self.taker(on_batch)
         taker.ingest(sources or (LocalFiles(self.folder),), since_us, deletion)
         assert taker.done.is_complete or not whole, taker.done.reasons
         return taker.done
 
     def taker(self, on_batch: Callable[[IngestReport], None] = lambda _: None) -> FileIngester:
-        """Return what takes files here, look after look."""
+        """Return an ingester for the folder, which remembers files between passes."""
         sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
         return FileIngester(self.ledger, sender, self._claim, on_batch)
 
     def write(self, name: str, *bodies: bytes, torn: bytes = b"", append: bool = False) -> Path:
-        """Write lines into a file."""
+        """Write lines to a file."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab" if append else "wb") as file:
@@ -73,15 +73,15 @@ class Taking:
         return path
 
     def records(self) -> list[LoggedRecord]:
-        """Return all that the receiver has acknowledged."""
+        """Return all records that the receiver has acknowledged."""
         return self._reader.read(0, limit=1_000_000, max_bytes=1 << 40)
 
     def bodies(self) -> list[bytes]:
-        """Return the bodies of it."""
+        """Return the bodies of all acknowledged records."""
         return [record.body for record in self.records()]
 
     def origins(self) -> list[str]:
-        """Return where what is rejected came from."""
+        """Return the origins of the rejected records."""
         return [origin for each in self.records() if (origin := json.loads(each.http).get("origin"))]
 
     def close(self) -> None:
@@ -104,12 +104,12 @@ class Taking:
 
 
 def events(count: int) -> list[bytes]:
-    """Return bodies of so many events, each another one."""
+    """Return the bodies of `count` different events."""
     return [body(run_event()) for _ in range(count)]
 
 
 def all_but_certain() -> DeletionLimits:
-    """Return what lets every taken file go."""
+    """Return limits that permit the deletion of every ingested file."""
     now_us = time.time_ns() // 1000 + DAY_US
     return DeletionLimits(rested_us=now_us, in_bronze_us=now_us)
 

@@ -1,4 +1,4 @@
-"""Events that say one thing very often: how many of what, of how many bytes, chosen at random and scaled to a size."""
+"""Generate events with many repeated parts. The counts and lengths are random and can be scaled to a body size."""
 
 import json
 from dataclasses import dataclass, fields, replace
@@ -29,18 +29,18 @@ ALPHABETS = (
 KINDS = ("START", "RUNNING", "COMPLETE", "FAIL")
 
 _DEEPEST = 100
-"""Levels of a column: an event of more than 512 is refused."""
+"""Levels of a nested column. The receiver refuses events with more than 512."""
 
 
 @dataclass(frozen=True)
 class Heavy:
-    """What an event says, and how often.
+    """The counts and lengths of the parts of an event.
 
-    inputs, outputs: datasets; columns: of each schema; unlisted: further ones, which column lineage leaves out;
-    nested: levels of each column; edges: input columns of each output column; transformations: of each edge;
-    of_dataset: input columns of the whole output (facet `dataset`); names: distinct names only where 1; long: bytes of
-    each name; facets: further ones on run, job and datasets, with `text` bytes each; tables, statements: in the SQL
-    that the rules read; alphabet, kind: members of ALPHABETS and KINDS.
+    inputs, outputs: datasets. columns: of each schema. unlisted: further columns without column lineage. nested: levels
+    of each column. edges: input columns of each output column. transformations: of each edge. of_dataset: input columns
+    of the whole output (facet `dataset`). names: names are distinct only if 1. long: bytes of each name. facets:
+    further facets of run, job and datasets, with `text` bytes each. tables, statements: in the SQL that the rules read.
+    alphabet, kind: indexes into ALPHABETS and KINDS.
     """
 
     inputs: int = 1
@@ -65,7 +65,7 @@ class Heavy:
     kind: int = 2
 
     def body(self, number: int) -> bytes:
-        """Return the event; number: makes its run, and its names, another."""
+        """Return the event's body. Different numbers give different runs and names."""
         run = {"parent": self._facet("ParentRunFacet", run={"runId": _run(number + 1)}, job=_job(number + 1))}
         run |= {f"odd{each}": self._facet("Odd", text=self._text(self.text)) for each in range(self.facets)}
         if self.parents:
@@ -90,7 +90,7 @@ class Heavy:
         ).encode()
 
     def _query(self) -> str:
-        """Return statements that the rules read: they name the inputs, and some names of no dataset."""
+        """Return SQL statements for the rules. They name the inputs and some tables that are not datasets."""
         sources = ", ".join(f"in{n}{n}" if n % 2 else f"in{n}" for n in range(self.tables)) or "in0"
         return "".join(
             f"INSERT INTO out{n} SELECT 1 FROM {sources};" for n in range(max(self.statements, self.tables > 0))
@@ -139,7 +139,7 @@ class Heavy:
         return unit * (size // len(unit))
 
     def changed(self, chance: Random) -> "Heavy":
-        """Return a neighbour: some counts are others."""
+        """Return a copy in which one to three counts differ."""
         found = self
         for name in chance.sample(COUNTS, chance.randint(1, 3)):
             now = getattr(found, name)
@@ -147,7 +147,7 @@ class Heavy:
         return replace(found, alphabet=chance.randrange(len(ALPHABETS)), kind=chance.randrange(len(KINDS)))
 
     def scaled(self, size: int) -> "Heavy":
-        """Return it with all its counts of more than one larger or smaller: the body has about so many bytes."""
+        """Return a copy whose counts above 1 are multiplied so that the body has about `size` bytes."""
         low, high, found = 0.0, 4096.0, self
         for _ in range(14):
             factor = (low + high) / 2 if high < 4096 else max(1.0, low * 2)
@@ -159,7 +159,7 @@ class Heavy:
         return found
 
     def weight(self) -> int:
-        """Return about how many bytes the body has: whoever asks need not build what is far too large."""
+        """Return the approximate size of the body in bytes, without building it."""
         column = 60 + min(self.nested, _DEEPEST) * 50 + self.text
         edges = self.edges * max(1, self.columns) + self.of_dataset
         each = (

@@ -1,4 +1,4 @@
-"""A world whose names hold what breaks out of quotes, paths, lines, pages and writing directions."""
+"""A lineage whose names contain characters that could escape quotes, paths, lines, HTML or the text direction."""
 
 import json
 from itertools import pairwise
@@ -22,7 +22,7 @@ JOB = (NAMESPACE, "job \"of\"\n<i>'all'</i> \u202e🦆")
 
 
 def copies() -> list[bytes]:
-    """Return a run of each step from one name to the next, the first name tagged as personal data."""
+    """Return one run for each step from one name to the next. The first column is tagged as personal data."""
     return [json.dumps(_copy(number, str(number), 100 + number)).encode() for number in range(len(NAMES) - 1)]
 
 

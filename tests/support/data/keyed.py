@@ -1,4 +1,4 @@
-"""A running Headwater with keys, to be read only: nothing is in its lake."""
+"""A running Headwater with API keys and an empty lake, for tests that only read."""
 
 import json
 from pathlib import Path
@@ -10,5 +10,5 @@ _KEYS = [{"name": "r", "key": READ_KEY, "roles": ["read"]}, {"name": "w", "key":
 
 
 def keyed(folder: Path) -> Running:
-    """Start it; what its keys are called is the letter of their role."""
+    """Start Headwater. Each key's name is the letter of its role."""
     return Running(folder, environment={"HEADWATER_KEYS": json.dumps(_KEYS)}, cwd=folder.parent)

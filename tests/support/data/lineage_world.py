@@ -1,4 +1,4 @@
-"""What Headwater makes of a list of events: a scene, and answers from it as short plain tuples."""
+"""Derive lineage from a list of events, and return its answers as short plain tuples."""
 
 import json
 import re
@@ -37,7 +37,7 @@ RULES = UserRules()
 
 
 def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], FacetContents]:
-    """Read events as from bronze, with the shipped rules for names."""
+    """Read events as from bronze, with the default name rules."""
     contents = FacetContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
     facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
@@ -45,12 +45,12 @@ def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], FacetCon
 
 
 def short(name: Name) -> str:
-    """Return `silver/orders` for a table of a lakehouse, else all of the name but its namespace."""
+    """Return `silver/orders` for a table of a lakehouse, else the name without its namespace."""
     return re.sub(r"(?s).*/(Tables|Files)/", "", name.name)
 
 
 class LineageWorld:
-    """A scene of events, by default as it is now."""
+    """The lineage of a list of events, as of now by default."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LineageWorld:
         window_us: int | None = None,
         rules: UserRules = RULES,
     ) -> None:
-        """window_us: earlier executions count, too, as use within this window."""
+        """window_us: executions within this window before the newest one also count as use."""
         facts, contents = read_facts(delivered)
         self.parts = [
             fact
@@ -74,7 +74,7 @@ class LineageWorld:
         if window_us is not None:
             self.counted = self.scene.counted_edges_with_earlier(Window(window_us, as_of_us))
 
-    # Answers with full names, comparable with those of the reference
+    # Answers with full names, which tests compare with the reference
 
     @property
     def column_edges(self) -> set[ColumnEdge]:
@@ -113,34 +113,36 @@ class LineageWorld:
     def reached(
         self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
     ) -> dict[Column, tuple[int, bool, bool]]:
-        """Return (distance, masked, read before re-creation) of what a column reaches, or what reaches it."""
+        """Return (distance, masked, read before re-creation) of each column that a column reaches, or that
+        reaches it.
+        """
         return {
             self._column(hit.node): (hit.distance, hit.masked, hit.recreated)
             for hit in self.hits(column, mode, forward=forward, depth=depth)
         }
 
     def reached_earlier(self, column: Column, mode: Mode, *, forward: bool) -> set[Column]:
-        """Return what only earlier executions reach."""
+        """Return the columns that only earlier executions connect with a column."""
         return {self._column(hit.node) for hit in self.hits(column, mode, forward=forward) if hit.earlier}
 
     def hits(self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6) -> list[Hit]:
-        """Return what a column reaches, or what reaches it."""
+        """Return the columns that a column reaches, or that reach it."""
         counted = self.counted.with_earlier_uses() if forward else self.counted.with_earlier_writes()
         starts = self._starts(column)
         return walk_lineage(self.graph, starts, counted, forward=forward, mode=mode, depth=depth, limit=10**6).hits
 
     def knows(self, column: Column) -> bool:
-        """Tell whether an edge mentions the dataset of a column."""
+        """Return whether an edge refers to the dataset of a column."""
         return self.counted.lifetimes.newest_generation(Name(*column[:2])) is not None
 
     def _starts(self, column: Column) -> set[int]:
-        """Return where a question about a column begins, and what is nested in it."""
+        """Return the start nodes of a question about a column, including the nested columns."""
         numbers = self.counted.lifetimes.start_generations(Name(*column[:2]))
-        assert numbers, f"{column} is not in the graph, which has {self.graph.names}"
+        assert numbers, f"{column} is not in the graph, which contains {self.graph.names}"
         return self.counted.nesting.add_nested_columns({self._node_in(number, column[2] or "") for number in numbers})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
-        """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
+        """Return the masking surface of tagged columns. A column None means a dataset whose columns are unknown."""
         found = self._surface(tagged)
         return {(*self.graph.names[each.dataset].parts, each.key): each.exposure for each in found.columns}
 
@@ -157,22 +159,25 @@ class LineageWorld:
         return find_surface_with_rows(self.graph, nodes, whole, self.counted, writes)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
-        """Return whether the columns of a dataset's newest schema are used."""
+        """Return whether each column of a dataset's newest schema is used."""
         return {(*name.parts, each.key): each.verdict for each in self.column_verdicts(name, strict=strict)}
 
     def column_verdicts(self, name: Name, *, strict: bool = False) -> list[ColumnVerdict]:
-        """Return the verdicts of the columns of a dataset's newest schema, none if it is gone."""
+        """Return the verdicts of the columns of a dataset's newest schema, or none if the dataset was dropped."""
         return dataset_verdicts(self.scene, RULES, self.counted, name, strict=strict)
 
     def keys(self, name: Name) -> list[str]:
-        """Return the keys of the columns of a dataset's newest schema, in its order."""
+        """Return the keys of the columns of a dataset's newest schema, in schema order."""
         return list(self.scene.columns(name).by_key)
 
-    # The same in short
+    # The same answers with short names
 
     @property
     def edges(self) -> set[tuple[str, str, str]]:
-        """Return (from, to, how) of every column edge; transformation: direct, masked, indirect, indirect masked."""
+        """Return (from, to, transformation) of every column edge.
+
+        transformation: direct, masked, indirect or indirect masked.
+        """
         return {
             (
                 self._told((*edge[:2], edge[3])),
@@ -200,7 +205,7 @@ class LineageWorld:
 
     @property
     def datasets(self) -> set[str]:
-        """Return what runs read and write."""
+        """Return the datasets that runs read and write."""
         return {short(name) for run in self.scene.store.runs.values() for name in (*run.inputs, *run.outputs)}
 
     @property
@@ -211,14 +216,14 @@ class LineageWorld:
 
     @property
     def rows_confirmed(self) -> dict[str, bool]:
-        """Return by output whether some current word about it proves that rows were written."""
+        """Return for each output whether a current event proves that rows were written."""
         found: dict[str, bool] = {}
         for _, lineage, output in self._lineage():
             found[short(output)] = found.get(short(output), False) or lineage.rows_confirmed
         return found
 
     def resolve(self, sent: tuple[str, str], time_us: int = 2**62) -> tuple[str, str]:
-        """Return the dataset that a name as sent means, by default now."""
+        """Return the dataset that a name in an event refers to at a time, by default now."""
         return self.scene.naming.resolve(default_rules().canonical(*sent), time_us).parts
 
     def impact(self, column: Column, mode: Mode = "value", *, depth: int = 10**6) -> dict[str, tuple[int, bool]]:
@@ -226,7 +231,7 @@ class LineageWorld:
         return {self._told(key): hit[:2] for key, hit in found.items()}
 
     def recreated(self, column: Column, mode: Mode = "value") -> set[str]:
-        """Return what is reached only over readers of another generation."""
+        """Return the columns that are reached only through readers of a different generation."""
         return {self._told(key) for key, hit in self.reached(column, mode, forward=True).items() if hit[2]}
 
     def upstream(self, column: Column, mode: Mode = "value") -> dict[str, tuple[int, bool]]:
@@ -238,19 +243,22 @@ class LineageWorld:
         return {self._told((*name.parts, tag.column)) for name, tag in tags if has_tag(tag.key, tag.value, key)}
 
     def of_all_times(self) -> "LineageWorld":
-        """Look at every execution that ever was from now on, as `view=all` does."""
+        """Include every execution ever from now on, as `view=all` does."""
         self.counted = self.scene.counted_edges().with_all_edge_sets()
         return self
 
     def behind_tag(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
-        """Return the masking surface behind a tag, and until when (us) masked columns were written in the clear.
+        """Return the masking surface of a tag, and the last time (us) at which masked columns were written in the
+        clear.
 
-        The tagged columns themselves are left out.
+        The tagged columns themselves are omitted.
         """
         return self._of_tag(key, tagged=False)
 
     def tagged_themselves(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
-        """Return the exposure of the tagged columns themselves, and until when (us) masked ones were clear."""
+        """Return the exposure of the tagged columns themselves, and the last time (us) at which masked ones
+        were clear.
+        """
         return self._of_tag(key, tagged=True)
 
     def _of_tag(self, key: str, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, int]]:
@@ -267,7 +275,7 @@ class LineageWorld:
         return {named[each.dataset, each.key]: each.exposure for each in found.columns}, until
 
     def via(self, column: Column, reached: str) -> str:
-        """Return the column before a reached one on the path that is shown."""
+        """Return the column before a reached column on the displayed path."""
         starts = self._starts(column)
         hits = walk_lineage(self.graph, starts, self.counted, forward=True, mode="value", depth=100, limit=100).hits
         return next(
@@ -275,7 +283,7 @@ class LineageWorld:
         )
 
     def cut(self, column: Column, *, depth: int = 100, limit: int = 100) -> tuple[list[str], bool]:
-        """Return what is reached within limits, in order, and whether there is more."""
+        """Return the columns reached within the limits, in order, and whether there are more."""
         starts = self._starts(column)
         found = walk_lineage(self.graph, starts, self.counted, forward=True, mode="value", depth=depth, limit=limit)
         return [self._told(self._column(hit.node)) for hit in found.hits], found.truncated
@@ -284,7 +292,7 @@ class LineageWorld:
         return {self._told(key): exposure for key, exposure in self.exposures(tagged).items()}
 
     def exposed_until(self, *tagged: Column) -> dict[str, int]:
-        """Return until when (us) masked columns were written in the clear."""
+        """Return the last time (us) at which masked columns were written in the clear."""
         found = self._surface(tagged)
         shown = {(each.dataset, each.key) for each in found.columns if each.exposure != "exposed"}
         return {
@@ -299,7 +307,7 @@ class LineageWorld:
     def reasons(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
         return {each.key: each.reason for each in self.column_verdicts(Name(*name), strict=strict)}
 
-    # How
+    # Helpers
 
     def _lineage(self) -> Iterator[tuple[JobOutput, OutputLineage, Name]]:
         for number, (job_output, lineage) in self.graph.edge_sets.items():
@@ -324,12 +332,12 @@ def told_transformation(*, kind: str, masked: bool) -> str:
 
 
 def world(*events: Json, as_of_us: int | None = None, known_at_us: int | None = None) -> LineageWorld:
-    """Return what a few events make, received an hour after the world began, a second apart."""
+    """Return the lineage of a few events, which are received one second apart."""
     return LineageWorld(deliver(events), as_of_us=as_of_us, known_at_us=known_at_us)
 
 
 def recorded(events: Iterable[Json]) -> LineageWorld:
-    """Return what recorded events make, each received when it happened."""
+    """Return the lineage of recorded events, each received at its event time."""
     return LineageWorld(as_recorded(events))
 
 
@@ -338,7 +346,7 @@ def as_recorded(events: Iterable[Json]) -> list[Delivered]:
 
 
 def in_batches(batches: Iterable[list[RunFacts]], contents: FacetContents) -> tuple[Derivation, MemoryStore]:
-    """Derive batch by batch, as the index does."""
+    """Derive lineage batch by batch, as the index does."""
     store = MemoryStore()
     derivation = Derivation(store, contents, NameResolver())
     for batch in batches:

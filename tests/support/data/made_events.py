@@ -1,4 +1,4 @@
-"""Events made for tests: small, valid, and each another one."""
+"""Create small, valid and distinct events."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ _numbers = itertools.count(1)
 
 
 def run_event(**members: Any) -> dict[str, Any]:
-    """Return a valid run event of a run of its own, some members replaced."""
+    """Return a valid run event with a new run id. `members` replace the default members."""
     return {
         "eventTime": "2026-03-01T12:00:00.000Z",
         "eventType": "COMPLETE",
@@ -24,7 +24,7 @@ def run_event(**members: Any) -> dict[str, Any]:
 
 
 def job_event(**members: Any) -> dict[str, Any]:
-    """Return a valid job event of a job of its own."""
+    """Return a valid job event of a new job."""
     return {
         "eventTime": "2026-03-01T12:00:00.000Z",
         "producer": PRODUCER,
@@ -34,7 +34,7 @@ def job_event(**members: Any) -> dict[str, Any]:
 
 
 def dataset_event(**members: Any) -> dict[str, Any]:
-    """Return a valid dataset event of a dataset of its own."""
+    """Return a valid dataset event of a new dataset."""
     return {
         "eventTime": "2026-03-01T12:00:00.000Z",
         "producer": PRODUCER,
@@ -49,6 +49,6 @@ def body(event: Any) -> bytes:
 
 
 def with_raw(event: dict[str, Any], raw: bytes) -> bytes:
-    """Return the body of an event whose job carries one more facet, of exactly these bytes."""
+    """Return the body of an event whose job has an additional facet with exactly these bytes."""
     marked = event | {"job": event["job"] | {"facets": {"odd": "RAW"}}}
     return body(marked).replace(b'"RAW"', raw)

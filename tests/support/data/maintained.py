@@ -1,4 +1,4 @@
-"""A table with small commits, and what lets it look as if a day had gone by: in a folder, or in a bucket."""
+"""A table with small commits, and functions that make it look a day older, in a folder or a bucket."""
 
 import json
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ def append(table: LakeTable, *sequences: int) -> int:
 
 
 def data_files(table: ObjectStore) -> list[str]:
-    """Return the names of a table's files of rows."""
+    """Return the names of a table's data files."""
     return [each.name for each in table.files("") if "/" not in each.name and each.name.endswith(".parquet")]
 
 
 def age_removals(table: ObjectStore, hours: int) -> None:
-    """Let the table's files have been replaced so long ago, in its log of JSON."""
+    """Shift the removal times in the table's JSON log into the past."""
     names = [each.name for each in table.files("_delta_log")]
     table.delete(name for name in names if not name.endswith(".json"))
     for name in names:
         if name.endswith(".json"):
             table.write(name, "".join(_aged(table.read(name) or b"", hours)).encode())
-    table.delete(["_headwater/checksums"])  # the entries were changed on purpose
+    table.delete(["_headwater/checksums"])  # the checksums do not match the changed entries
 
 
 def _aged(text: bytes, hours: int) -> Iterator[str]:

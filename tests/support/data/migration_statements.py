@@ -1,7 +1,7 @@
-"""Statements of migrations in five dialects, and what each does to the table `t`; decided by hand, before the code.
+"""Migration statements in five dialects, and the effect of each on the table `t`, defined by hand before the code.
 
-The table has the columns a, b, c (a struct with the field m) and m. Outcomes: `drop X`, `rename X Y`, `retype X`,
-`drop table`, `rename table`, `unread` for what may break, and nothing.
+The table has the columns a, b, c (a struct with the field m) and m. Outcomes: `drop X`, `rename X Y`, `retype X`, `drop
+table`, `rename table`, `unread` if the statement may break the table in an unknown way, or nothing.
 """
 
 STATEMENTS: tuple[tuple[str, str, str], ...] = (

@@ -1,8 +1,8 @@
-"""100 migration statements in five dialects, and what each does to one table, decided from the dialects' documentation.
+"""100 migration statements in five dialects, and the effect of each on one table by the dialect's documentation.
 
 The outcomes are what the database does, whether or not `plan` can follow the statement. `sales.orders` has the columns
 id, amount, note, status, address (a struct with city and zip) and city. Outcomes: `drop X`, `rename X Y`, `retype X`,
-`drop table`, `rename table`, nothing, and `unknown` where the statement alone does not decide what happens.
+`drop table`, `rename table`, nothing, and `unknown` if the statement alone does not determine the effect.
 """
 
 COLUMNS: dict[str, str | None] = {

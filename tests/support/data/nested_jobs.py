@@ -1,4 +1,4 @@
-"""A pipeline of two DAGs: Airflow's tasks start Spark applications, these run statements; one task is silent."""
+"""A pipeline of two DAGs: Airflow tasks start Spark applications, which run statements. One task sends no events."""
 
 from collections.abc import Sequence
 from random import Random
@@ -24,7 +24,10 @@ def part_of(run_id: str, job: Named, root: str = DAG_RUN, of: Named = (AIRFLOW, 
 
 
 def sent(number: int, second: float, job: Named, *outputs: Json, **more: Any) -> Json:
-    """Return a COMPLETE event; more: reads, parent, type (jobType and integration), run_facets."""
+    """Return a COMPLETE event.
+
+    more: reads, parent, type (jobType and integration), run_facets.
+    """
     parent, said = more.pop("parent", None), more.pop("type", None)
     facets = {**more.pop("run_facets", {}), **({"parent": parent} if parent else {})}
     told = kind(*said) if said else {}
@@ -66,11 +69,14 @@ EVENTS: list[Json] = [
          run_facets=WAITS),
     sent(0x2D5, 9, ("scripts", "report"), x_from(OUT, REPORT), reads=[dataset(OUT)]),
 ]  # fmt: skip
-"""`daily` = load (an application of three statements), check. `weekly` = publish, known by its application alone."""
+"""`daily` has the tasks load (an application of three statements) and check.
+
+`weekly` has publish, which only its application's events reveal.
+"""
 
 
 def random_pipelines(seed: int) -> list[Json]:
-    """Return statements over a few tables, each perhaps of an application, that of a task, that of a DAG."""
+    """Return random statements over a few tables, each possibly with a parent application, task and DAG."""
     chance = Random(seed)
     tables = [(LAKE, f"t{number}") for number in range(8)]
     events: list[Json] = []
@@ -99,7 +105,7 @@ def random_pipelines(seed: int) -> list[Json]:
 
 
 def reachable(edges: Sequence[tuple[object, object]]) -> set[tuple[object, object]]:
-    """Return which leads to which, over any number of edges."""
+    """Return the transitive closure of the edges."""
     found = set(edges)
     while more := {(a, d) for a, b in found for c, d in edges if b == c} - found:
         found |= more

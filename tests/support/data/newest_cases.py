@@ -1,4 +1,4 @@
-"""Events of which one says the newest value, and which one that is by rule 1, case by case."""
+"""Events with different values for the same thing, and which value is the newest by rule 1, case by case."""
 
 import json
 from functools import cache
@@ -11,12 +11,14 @@ from tests.support.lake_check import rows
 
 DAY = 24 * 3600
 GONE = object()
-"""Stands for `_deleted`."""
+"""The value of a deleted facet (`_deleted`)."""
 SPEAKS = '"_deleted"'
 
 
 class Said(NamedTuple):
-    """An event: type, second of its time (text: no time), what it says of everything; of its output, if it has one."""
+    """An event's type, the second of its time (as text: no time), its value for everything, and its output's value, if
+    any.
+    """
 
     kind: str
     second: float | str
@@ -43,7 +45,7 @@ CASES: dict[str, tuple[list[Said], str | None]] = {
     "what was said once stays": ([Said("START", 0, "a"), *(Said("RUNNING", n, None) for n in range(1, 120))], "a"),
 }  # fmt: skip
 TIED = [Said("RUNNING", 1, value) for value in "abcdef"]
-"""Nothing but the event ids tells which of them is the newest."""
+"""Only the event ids decide which of these events is the newest."""
 
 NAMES = [*CASES, "the event id decides"]
 NOMINAL = {value: f"2025-01-0{day}T00:00:00.000Z" for day, value in enumerate("abcdef", 1)}
@@ -51,7 +53,7 @@ NOMINAL = {value: f"2025-01-0{day}T00:00:00.000Z" for day, value in enumerate("a
 
 UNKNOWN_BROKER = "kafka://null:-1"
 SENT_PLACES = {NAMES[0]: UNKNOWN_BROKER}
-"""A topic whose canonical name depends on the job namespace of the event (rule 2.1)."""
+"""Cases with a topic whose canonical name depends on the job namespace of the event (rule 2.1)."""
 
 
 def place(name: str) -> tuple[str, str]:
@@ -65,7 +67,7 @@ def sent_place(name: str) -> tuple[str, str]:
 
 
 def events_of(name: str) -> list[Json]:
-    """Return the events of one run of one job about one dataset."""
+    """Return the events of a case: one run of one job about one dataset."""
     told = CASES[name][0] if name in CASES else TIED
     return [_event(name, said, number) for number, said in enumerate(told)]
 
@@ -102,16 +104,16 @@ ELSE = {
     ("parent", "in one event the output behind the input"): "b",
     ("parent", "speaking of _deleted deletes nothing"): "b",
 }
-"""What is newest of one thing where not every event says all of it."""
+"""Expected values where not all events of a case contain the value."""
 
 
 def case_of(name: str) -> str:
-    """Return the case that a run, job or dataset is of."""
+    """Return the case to which a run, job or dataset belongs."""
     return next(each for each in NAMES if name in (uuid(NAMES.index(each)), each, place(each)[1]))
 
 
 def expected(folder: Path, what: str) -> dict[str, str]:
-    """Return the newest values by the text of the rule; what: run, job, dataset, schema or parent."""
+    """Return the newest values by rule 1. what: run, job, dataset, schema or parent."""
     found = {name: ELSE.get((what, name), value) for name, (_, value) in CASES.items()}
     found[NAMES[-1]] = _decided_by_id(folder)
     return {name: value for name, value in found.items() if value is not None}
@@ -119,7 +121,7 @@ def expected(folder: Path, what: str) -> dict[str, str]:
 
 @cache
 def _decided_by_id(folder: Path) -> str:
-    """Return the newest value of the last case, of a lake that has all its events."""
+    """Return the newest value of the last case from a lake that contains all its events."""
     tied = {row["event_id"]: json.loads(row["body"]) for row in rows(folder, "events")}
     newest = max(key for key, event in tied.items() if event.get("job", {}).get("name") == NAMES[-1])
     text: str = tied[newest]["job"]["facets"]["note"]["text"]

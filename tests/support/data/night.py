@@ -1,8 +1,8 @@
 """Nights of 300 DAGs, a dbt project and Spark applications, and the incidents that a person would list in the morning.
 
 The events are those of real producers (`tests/fixtures/night/`, `headwater/operations/demo/`, `tests/fixtures/events/`)
-with other ids, names, times and row counts. The expected incidents follow from `docs/reference/incidents.md` by hand:
-nothing here calls Headwater.
+with different ids, names, times and row counts. The expected incidents were derived by hand from
+`docs/reference/incidents.md`: nothing here calls Headwater.
 """
 
 import json
@@ -28,11 +28,11 @@ from tests.support.data.recorded_runs import (
 )
 
 MORNING = datetime(2026, 11, 17, 8, tzinfo=UTC)
-"""The moment at which a reader asks, on a Tuesday."""
+"""The moment at which a reader opens the incidents page, on a Tuesday."""
 
 DAGS = 300
 HISTORY = 30
-"""Nights before the last one, for those DAGs that need a rhythm."""
+"""Number of nights before the last one, for DAGs that need a regular schedule."""
 
 SHORT_HISTORY = 2
 
@@ -49,7 +49,7 @@ class Incident:
     """An incident as a person would describe it.
 
     subject: namespace and name of a job or dataset, or only a namespace. check: column and name of a failed test.
-    cause: the first failed run; None if nothing failed. failures: all failed runs of it. affected: datasets.
+    cause: the first failed run, or None if no run failed. failures: all its failed runs. affected: affected datasets.
     """
 
     kind: str
@@ -64,10 +64,10 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """Events in the order of their times, the expected incidents, and the failed runs of last night by their job.
+    """Events in the order of their times, the expected incidents, and the failed runs of last night with their jobs.
 
-    test_runs: those failed runs that belong to failed tests. The others are the 16 runs of 8 causes.
-    errors: a part of the error message of the failed runs that have one.
+    test_runs: the failed runs that belong to failed tests. The others are the 16 runs of 8 causes. errors: a part of
+    the error message of the failed runs that have one.
     """
 
     events: Sequence[bytes]
@@ -80,7 +80,7 @@ class Night:
 
 @cache
 def night(number: Literal[1, 2, 3]) -> Night:
-    """Return a night: 1 and 2 with other faults of other subjects, 3 without any."""
+    """Return a night: 1 and 2 have faults of different subjects, 3 has none."""
     world = _World(number)
     {1: _first, 2: _second, 3: _third}[number](world)
     world.fill()
@@ -138,10 +138,11 @@ class _World:
         reads: Dataset | None = None,
         partner: str = "",
     ) -> _Dag:
-        """Let a DAG run at a minute of each night.
+        """Add a DAG that runs at a given minute of each night.
 
-        script: the recorded DAG. last: which of its recorded runs is the one of last night; None: it does not run.
-        reads: the dataset that it reads instead of a raw file. partner: another Airflow, 2.x, and the DAG's name.
+        script: the recorded DAG. last: which of its recorded runs to use for last night; None means that it does not
+        run. reads: the dataset that it reads instead of a raw file. partner: the name of a DAG in a second Airflow, of
+        version 2.x.
         """
         name = partner or self.free.pop()
         recording = AIRFLOW_2 if partner else AIRFLOW_3
@@ -159,7 +160,7 @@ class _World:
     def run(
         self, template: Template, start: datetime, key: str, names: Mapping[str, str], rows: int | None = None
     ) -> tuple[Ended, ...]:
-        """Add the events of a recorded run with other ids, names and times; return how its runs ended."""
+        """Add the events of a recorded run with other ids, names and times. Returns how its runs ended."""
         ended: list[Ended] = []
         for event in template.render(start, f"{self.seed}/{key}", names):
             if rows is not None:
@@ -175,7 +176,7 @@ class _World:
         return tuple(ended)
 
     def expect(self, kind: str, subject: tuple[str, ...], failures: Iterable[str] = (), **more: Any) -> None:
-        """Expect an incident; its first failure is its cause."""
+        """Expect an incident whose cause is its first failure."""
         if self.faults:
             runs = tuple(failures)
             affected = frozenset(more.pop("affected", ()))
@@ -185,7 +186,10 @@ class _World:
             )
 
     def fill(self) -> None:
-        """Add healthy DAGs until there are 300; six of them have a rhythm, one of these runs after the reader asks."""
+        """Add healthy DAGs until there are 300.
+
+        Six of them run on a regular schedule. One of the six runs only after the reader's moment.
+        """
         for number in range(5):
             self.dag(60 + 40 * number, history=HISTORY)
         self.dag(9 * 60 - 24 * 60, history=HISTORY)
@@ -206,7 +210,7 @@ class _World:
         )
 
     def start(self, ago: int, minute: int) -> datetime:
-        """Return a minute of a night, at most 90 s away."""
+        """Return a time within 90 s of a minute of a night."""
         midnight = MORNING.replace(hour=0) - timedelta(days=ago)
         return midnight + timedelta(minutes=minute, seconds=self.random.uniform(-90, 90))
 
@@ -267,10 +271,10 @@ def _third(world: _World) -> None:
 
 
 def _nightly(world: _World) -> None:
-    """Two causes in one DAG: a task that its second attempt saves, and one that fails for good before `publish`.
+    """Add a DAG with two causes: a task that succeeds at its second attempt, and one that fails before `publish`.
 
-    The DAG's run belongs to the second: the first had recovered. The revenue was not made since the customers were
-    there again, so both incidents affect it and the report.
+    The DAG's failed run belongs to the second cause because the first had recovered. The revenue was not computed after
+    the customers were loaded, so both incidents affect the revenue and the report.
     """
     dag = world.dag(120, script="shop_nightly", last="fail")
     _, _, revenue, report = dag.targets
@@ -281,7 +285,7 @@ def _nightly(world: _World) -> None:
 
 
 def _plain(world: _World, minute: int) -> None:
-    """A task fails, and with it its DAG; another DAG refreshed its table on time from the old one."""
+    """Add a failed task with its failed DAG. Another DAG refreshed its table on time from the stale table."""
     dag = world.dag(minute, last="fail", history=HISTORY)
     reader = world.dag(minute + 60, reads=dag.targets[0], history=HISTORY)
     last = world.dag(minute + 90, reads=reader.targets[0])
@@ -290,7 +294,7 @@ def _plain(world: _World, minute: int) -> None:
 
 
 def _chain(world: _World) -> None:
-    """A DAG fails because the table that it reads is not there: four failed runs of one cause."""
+    """Add a DAG that fails because the table that it reads is missing: four failed runs with one cause."""
     dag = world.dag(60, last="fail")
     follower = world.dag(130, last="fail", reads=dag.targets[0])
     last = world.dag(180, reads=follower.targets[0])
@@ -299,19 +303,19 @@ def _chain(world: _World) -> None:
 
 
 def _never_recovers(world: _World) -> None:
-    """Both attempts of a task fail: three failed runs of one cause."""
+    """Add a task whose two attempts fail: three failed runs with one cause."""
     dag = world.dag(80, script="load_table", last="fail", history=HISTORY)
     world.expect("run.failed", dag.task("load"), [*dag.failed("load"), *dag.failed()], affected=dag.targets)
 
 
 def _recovers(world: _World) -> None:
-    """The second attempt of a task succeeds, and writes its table."""
+    """Add a task whose second attempt succeeds and writes its table."""
     dag = world.dag(80, script="load_table", last="recover", history=HISTORY)
     world.expect("run.failed", dag.task("load"), dag.failed("load"), state="resolved")
 
 
 def _twins(world: _World) -> None:
-    """Two tasks of a DAG fail independently: two causes. The DAG's run belongs to the first."""
+    """Add a DAG in which two tasks fail independently: two causes. The DAG's run belongs to the first."""
     dag = world.dag(150, script="two_tables", last="fail")
     tasks = sorted((each for each in dag.ended if each.job != dag.job), key=lambda each: each.time)
     targets = dict(zip(("left", "right"), dag.targets, strict=True))
@@ -321,16 +325,19 @@ def _twins(world: _World) -> None:
 
 
 def _control_flow(world: _World) -> None:
-    """A task with the trigger rule `all_done` fails after a failed task of the same DAG, and reads no table of it."""
+    """Add a task with the trigger rule `all_done` that fails after a failed task of the same DAG.
+
+    It does not read any table of the failed task.
+    """
     dag = world.dag(140, script="clean_up", last="fail")
     failures = [*dag.failed("make"), *dag.failed("remove"), *dag.failed()]
     world.expect("run.failed", dag.task("make"), failures, affected=dag.targets)
 
 
 def _spark_failure(world: _World) -> None:
-    """A Spark action fails with a stack trace in an application that ends as if nothing had happened.
+    """Add a Spark action that fails with a stack trace in an application that still ends successfully.
 
-    The action writes nothing, in no run.
+    The action never writes, in any run.
     """
     name = f"nb_{world.random.choice(_TOPICS)}_export_{world.seed}"
     names = {"nb_shop_export": name, "silver/stock": f"silver/{name}"}
@@ -343,21 +350,24 @@ def _spark_failure(world: _World) -> None:
 
 
 def _late(world: _World, minute: int) -> None:
-    """A DAG did not run last night; another one refreshed its table from the old one."""
+    """Add a DAG that did not run last night. Another DAG refreshed its table from the stale table."""
     dag = world.dag(minute, last=None, history=HISTORY)
     reader = world.dag(minute + 100, reads=dag.targets[0], history=HISTORY)
     world.expect("dataset.late", dag.targets[0], affected=[*dag.targets, *reader.targets])
 
 
 def _late_twins(world: _World) -> None:
-    """A DAG whose two tasks write a table each did not run: two jobs, so two incidents."""
+    """Add a DAG that did not run and whose two tasks each write a table: two jobs, so two incidents."""
     dag = world.dag(30, script="two_tables", last=None, history=HISTORY)
     for target in dag.targets:
         world.expect("dataset.late", target, affected=[target])
 
 
 def _common(world: _World, build: str) -> None:
-    """Add the silent producer, the Spark applications with a drop in volume, and the dbt project."""
+    """Add the silent producer, the Spark applications and the dbt project.
+
+    One of the Spark applications has a drop in volume.
+    """
     partners = [
         world.dag(minute, last=None, history=HISTORY, partner=f"partner_{topic}_{world.seed}")
         for minute, topic in zip((10, 25, 40), world.random.sample(_TOPICS, 3), strict=True)
@@ -375,7 +385,7 @@ def _common(world: _World, build: str) -> None:
 
 
 def _application(world: _World, name: str, topic: str, *, drops: bool) -> None:
-    """Write rows that vary by 2 %; a drop is to 30 %."""
+    """Add an application whose row count varies by 2 %. With `drops`, it falls to 30 % last night."""
     table = f"Files/landing/{topic}_{world.seed}"
     names = {
         "nb_mini": name,
@@ -400,10 +410,10 @@ def _model(name: str) -> Dataset:
 
 
 def _tests_of_orders(world: _World) -> None:
-    """Two tests fail with severity error, in separate runs that end at one moment, and one of severity warn.
+    """Expect two failed tests of severity error, in separate runs that end at the same moment.
 
-    dbt skips `customer_revenue` and its test, which reports `success: false` all the same. The build belongs to the
-    first of the failed tests by name.
+    A test of severity warn fails as well. dbt skips `customer_revenue` and its test, which still reports `success:
+    false`. The failed build belongs to the first of the failed tests by name.
     """
     runs = world.dbt
     world.expect(
@@ -424,9 +434,9 @@ def _tests_of_orders(world: _World) -> None:
 
 
 def _tests_of_customers(world: _World) -> None:
-    """Two tests fail with severity error, one of them in the run of a test of severity warn.
+    """Expect two failed tests of severity error, one of them in the run of a test of severity warn.
 
-    The run belongs to the error. dbt skips everything behind the customers.
+    The run belongs to the error. dbt skips all models downstream of the customers.
     """
     runs = world.dbt
     behind = [_model(name) for name in ("customers_history", "country_list", "customer_revenue")]

@@ -1,4 +1,4 @@
-"""A log, a lake and a parser in one folder, without servers: what the parser's own tests are about."""
+"""A log, a lake and a parser in one folder, without servers, for tests of the parser."""
 
 import asyncio
 import json
@@ -43,9 +43,9 @@ parser.commit_next()
 
 
 def take_last_notes(folder: Path) -> None:
-    """Let what the receiver notes of refused requests as it ends be parsed, as the next start does it.
+    """Parse the records of refused requests that the receiver wrote while it stopped.
 
-    Nobody waits for a note: it is no event, and none is pending for it.
+    Normally the next start parses them. They are not events, so the count of pending events excludes them.
     """
     world = World(folder)
     with closing(SqliteLogReader(world.log)) as reader:
@@ -55,7 +55,10 @@ def take_last_notes(folder: Path) -> None:
 
 
 class OvertakenReader(SqliteLogReader):
-    """Lets another parser be faster once: `rival` runs when the log has been read, before anything is done with it."""
+    """A reader that lets another parser overtake once.
+
+    `rival` runs after this reader has read the log and before the parser uses the records.
+    """
 
     def __init__(self, log: Path) -> None:
         super().__init__(log)
@@ -70,7 +73,7 @@ class OvertakenReader(SqliteLogReader):
 
 
 class World:
-    """The data folder as `headwater up` lays it out."""
+    """A data folder in the layout of `headwater up`."""
 
     def __init__(self, folder: Path, **more: Any) -> None:
         self.settings = load_settings({"data": folder, **more}, folder=folder, environment={})[0]
@@ -92,17 +95,17 @@ class World:
             log.close()
 
     def append_to_end_of_segment(self, *bodies: bytes) -> Path:
-        """Append, and let the next record begin another segment; return the one that is full."""
+        """Append events, and start a new segment with the next record. Returns the full segment."""
         full = max(self.log.glob("*.sqlite"), default=None)
         self.append(*bodies, segment_bytes=0)
         return full or min(self.log.glob("*.sqlite"))
 
     def tail(self) -> int:
-        """Return the newest sequence number of the log, 0 before the first."""
+        """Return the newest sequence number of the log, or 0 if the log is empty."""
         return self.reader().tail() if any(self.log.glob("*.sqlite")) else 0
 
     def age(self, days: int, behind: int = 0) -> None:
-        """Let what is in the log behind a sequence number have been received so many days ago."""
+        """Move the receive times of the records after a sequence number into the past."""
         connection = open_writable(max(self.log.glob("*.sqlite")))
         aged = "UPDATE records SET received_us = received_us - ? WHERE sequence > ?"
         connection.execute(aged, (days * 86_400_000_000, behind))
@@ -110,11 +113,11 @@ class World:
         self.uncount()
 
     def uncount(self) -> None:
-        """Forget what the log acknowledged, as a release did that did not count."""
+        """Delete the log's count of acknowledged records, as if an old release had written it."""
         count_file_path(self.log).unlink()
 
     def claim(self, body: bytes) -> Path:
-        """Append an event whose body lies beside the log; return the body's file."""
+        """Append an event whose body is stored outside the log. Returns the body's file."""
         key = FolderClaims(self.folder / "claims").put(body)
         self.append(key, kind=RecordKind.CLAIM)
         return self.folder / "claims" / key.decode()
@@ -140,7 +143,7 @@ class World:
     def step_elsewhere(
         self, environment: dict[str, str], *batches: int, start_at: float = 0.0
     ) -> subprocess.Popen[bytes]:
-        """Let another process parse what there is, first in batches that end at these sequences."""
+        """Run a parser in another process, first in batches that end at these sequence numbers."""
         command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at), json.dumps(self._more)]
         return subprocess.Popen([*command, *map(str, batches)], env=environment, cwd=ROOT)
 
@@ -151,7 +154,7 @@ class World:
         return sum(1 for _ in self._rows(table))
 
     def placed(self) -> list[int]:
-        """List every sequence of every table, gaps spelled out: without a doubt when each occurs once."""
+        """List every sequence number of every table, with gaps expanded. Each should occur once."""
         found = [*self.sequences("events"), *self.sequences("duplicates"), *self.sequences("refused")]
         for row in self._rows("rejected", ["sequence", "to_sequence"]):
             found += range(row["sequence"], row["to_sequence"] + 1)
@@ -165,7 +168,7 @@ class World:
 
 
 def event(run: object, schema: Sequence[str] = ("a",)) -> bytes:
-    """Encode an event of a run, whose output has a schema and column lineage."""
+    """Encode an event of a run whose output has a schema and column lineage."""
     edges = {name: {"inputFields": [{"namespace": "n", "name": "source", "field": name}]} for name in schema}
     facets = {"schema": {"fields": [{"name": name} for name in schema]}, "columnLineage": {"fields": edges}}
     value = {
@@ -177,7 +180,7 @@ def event(run: object, schema: Sequence[str] = ("a",)) -> bytes:
 
 
 def note(count: object = 1) -> bytes:
-    """Encode the receiver's note of refused requests."""
+    """Encode the receiver's record of refused requests."""
     names = ("route", "key", "field", "message", "user_agent")
     return json.dumps(
         {"status": 400, "reason": "shape", "first_us": 1, "count": count, **dict.fromkeys(names)}
@@ -185,6 +188,6 @@ def note(count: object = 1) -> bytes:
 
 
 def crash(world: World, point: str, *batches: int) -> None:
-    """Parse in another process, which a power cut ends at a named point."""
+    """Parse in another process, which is killed at a fail point."""
     killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point}, *batches)
     assert killed.wait(60) == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""A lake for plans: tables as five dialects call them, readers that say which columns, one that does not, and none."""
+"""A lake for migration plans: tables as five dialects name them, with and without readers that report columns."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def typed(named: Named, columns: str, **facets: Json) -> Json:
 
 
 def catalogued(named: Named, columns: str, **facets: Json) -> Json:
-    """Return the same of a table that has a name in a catalogue, too."""
+    """Return a dataset with a schema that also has a name in a catalog."""
     called = named[1].replace(".db/", ".")
     return typed(named, columns, symlinks=symlinks(("hive://meta", called)), **facets)
 
@@ -54,7 +54,7 @@ def lineage(fields: dict[str, list[Json]], *whole: Json) -> Json:
 
 
 def documented(number: int, target: Named, origin: Named, sql: str) -> Json:
-    """Return a model of dbt whose schemas list one documented column each, and whose SQL names others."""
+    """Return the run of a dbt model whose schemas list one documented column each and whose SQL names others."""
     told = run(number, number * 10, typed(target, "id:bigint"), reads=[typed(origin, "id:bigint")],
                job=target[1].rpartition(".")[2], job_facets={"sql": facet(query=sql)})  # fmt: skip
     return {**told, "producer": "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/dbt"}
@@ -92,7 +92,7 @@ PLANNED_LAKE: list[Json] = [
 
 
 def planned_lake(folder: Path) -> Path:
-    """Make a data folder of it, on which nothing runs."""
+    """Create a data folder with the planned lake. No process runs on it."""
     world = World(folder)
     (folder / "rules").mkdir()
     (folder / "rules" / "consumers.yaml").write_text(CONSUMERS)

@@ -1,6 +1,6 @@
-"""Secrets planted in events: for the rules of redaction, and for byte scans of whatever keeps events.
+"""Secrets in events, to test the redaction rules and to search all stored files for unredacted bytes.
 
-Secrets are put together at run time, so that no scanner of this repository takes them for real ones.
+The secrets are assembled at run time, so that secret scanners do not report this repository.
 """
 
 import base64
@@ -10,7 +10,7 @@ PRODUCER = "https://example.com/planted"
 
 
 def planted_events() -> list[tuple[str, dict[str, Any], str]]:
-    """Return (name, a valid RunEvent, the secret in it); every secret is different."""
+    """Return (name, a valid RunEvent, the secret in it). Every secret is different."""
     texts = [*_in_urls(), *_in_sql(), *_in_text(), *_in_shapes()]
     places = [in_property, in_sql, in_error, in_source, in_source_code]
     made = [(name, places[at % len(places)](text), secret) for at, (name, text, secret) in enumerate(texts)]
@@ -60,12 +60,12 @@ def in_source(text: str) -> dict[str, Any]:
 
 
 def in_source_code(text: str) -> dict[str, Any]:
-    """Put the text into the job's source code, quotes and line ends and all."""
+    """Put the text into the job's source code with its quotes and line ends."""
     return event(job={"sourceCode": {"language": "PYTHON", "sourceCode": f"# \u00fc\n\tprint(1)\n{text}\n"}})
 
 
 def secret(tag: str) -> str:
-    """Return an unmistakable secret."""
+    """Return a secret that is easy to recognize."""
     return f"pLanted7{tag}x9Qz"
 
 
@@ -221,6 +221,6 @@ def _in_places() -> list[_Planted]:
 
 
 def _fill(family: str, forms: dict[str, str]) -> list[_Text]:
-    """Return (name, text, secret) for each form with `{}` where the secret goes."""
+    """Return (name, text, secret) for each form, in which the secret replaces `{}`."""
     secrets = [secret(f"{family}{at}") for at in range(len(forms))]
     return [(name, form.format(hidden), hidden) for (name, form), hidden in zip(forms.items(), secrets, strict=True)]

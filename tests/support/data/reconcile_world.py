@@ -1,4 +1,4 @@
-"""A lake that knows some runs, and what `headwater reconcile` says of it."""
+"""A lake with some runs, and the results of `headwater reconcile` for it."""
 
 import json
 import uuid
@@ -16,7 +16,7 @@ OTHER = "https://writers.test/loader"
 
 
 def stamp(moment_us: int) -> str:
-    """Write a time (us) as producers do."""
+    """Format a time (us) as producers do."""
     return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
 
 
@@ -24,7 +24,7 @@ def run_events(
     job: str, began_us: int, ended_us: int | None, *, end: str = "COMPLETE", run: str = "", parent: str = "",
     producer: str = OTHER, facets: Json | None = None, inputs: Sequence[Json] = (), outputs: Sequence[Json] = (),
 ) -> list[bytes]:  # fmt: skip
-    """Return a run's START and, where it ended, its end."""
+    """Return a run's START event and, if the run ended, its end event."""
     above = {"parent": {"run": {"runId": parent}, "job": {"namespace": "jobs", "name": "above"}}} if parent else {}
     event = {
         "producer": producer,
@@ -39,7 +39,7 @@ def run_events(
 
 
 def land(folder: Path, bodies: Sequence[bytes]) -> None:
-    """Let events be acknowledged and parsed."""
+    """Append events to the log and parse them."""
     world = World(folder)
     world.append(*bodies)
     parser = world.parser()
@@ -48,7 +48,7 @@ def land(folder: Path, bodies: Sequence[bytes]) -> None:
 
 
 def reconcile(folder: Path, *arguments: str | Path, status: int = 1) -> Json:
-    """Run the command on a data folder, and return what it prints for programs."""
+    """Run `headwater reconcile` on a data folder, and return its JSON output."""
     done = commanded("reconcile", "--data", folder, "--json", *arguments)
     assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
     found: Json = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Recorded events of Airflow and dbt (`tests/fixtures/night`), and the drawings of their graphs."""
+"""Recorded events of Airflow and dbt (`tests/fixtures/night`), and hand-drawn graphs of their jobs."""
 
 import gzip
 import json
@@ -19,5 +19,5 @@ def recorded(name: str) -> tuple[Json, ...]:
 
 
 def drawing(part: str) -> Any:
-    """Return the drawing of `airflow` or `dbt`, which was made before the product read the recordings."""
+    """Return the graph of `airflow` or `dbt`, which was drawn before Headwater read the recordings."""
     return json.loads((_FOLDER / "drawings.json").read_text())[part]

@@ -1,4 +1,4 @@
-"""Recorded runs of Airflow, dbt and Spark as templates: the same events with other ids, names, times and row counts."""
+"""Recorded runs of Airflow, dbt and Spark as templates for runs with other ids, names, times and row counts."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ class Template:
         self.parts = _TOKEN.split(text)
 
     def render(self, start: datetime, key: str, names: Mapping[str, str]) -> list[Any]:
-        """Return the events as of another start, with the ids of a key."""
+        """Return the events with a different start time and with ids derived from a key."""
         values = {
             **names,
             "date": (date := start.replace(hour=0, minute=0, second=0, microsecond=0).isoformat()),
@@ -79,7 +79,7 @@ def dataset_names(recorded: Dataset, own: Dataset) -> dict[str, str]:
 
 @cache
 def airflow_run(recording: str, script: str, outcome: str) -> Template:
-    """Return a recorded run of a DAG by how it ends."""
+    """Return a recorded run of a DAG with the given outcome."""
     days = {"pass": 1, "recover": 2, "fail": 3 if script == "load_table" else 2}
     date = f"2026-11-0{days[outcome]}T00:00:00+00:00"
     events = [
@@ -109,7 +109,7 @@ def dbt_build(outcome: str) -> Template:
 
 @cache
 def spark_application() -> Template:
-    """Return an application that writes a folder and reports its rows."""
+    """Return a Spark application that writes a folder and reports its row count."""
     run = "01a1fdd0-47c0-7ebe-9114-a84acc3d50b0"
     jobs = ("nb_mini", "nb_mini.execute_insert_into_hadoop_fs_relation_command.landing_customers_csv")
     events = [event for event in _lines(_SPARK) if _application_run(event) == run and event["job"]["name"] in jobs]
@@ -118,7 +118,7 @@ def spark_application() -> Template:
 
 @cache
 def spark_export(outcome: str) -> Template:
-    """Return an application with an action that fails in the last of its runs."""
+    """Return a Spark application with an action that fails in the newest of its recorded runs."""
     events = [event for event in _lines(_DEMO) if event.get("job", {}).get("name", "").startswith("nb_shop_export")]
     failed = {_application_run(event) for event in events if event.get("eventType") == "FAIL"}
     runs = sorted({(event["eventTime"], _application_run(event)) for event in events})
@@ -141,13 +141,13 @@ def _lines(path: Path) -> list[Any]:
 
 
 def known_error(event: Any) -> dict[str, str]:
-    """Return a part of a failed run's message by the run, if it explains more than that a task failed."""
+    """Return a part of a failed run's error message by run id, if the message names a specific error."""
     text, run = json.dumps(event["run"]["facets"]), str(event["run"]["runId"])
     return next(({run: each} for each in _ERRORS if each in text), {})
 
 
 def count_rows(event: Any, rows: int) -> None:
-    """Replace the row counts of an event, and the sizes in proportion."""
+    """Replace the row counts of an event, and scale the sizes in proportion."""
     for output in event["outputs"]:
         if (statistics := output.get("outputFacets", {}).get("outputStatistics")) is not None:
             statistics["size"] = round(statistics["size"] * rows / statistics["rowCount"])

@@ -30,10 +30,10 @@ def dataset(name: str, **facets: Any) -> dict[str, Any]:
 
 
 def body(event: dict[str, Any]) -> bytes:
-    """Encode an event compactly, as producers do."""
+    """Encode an event without whitespace, as producers do."""
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def sample_lines(name: str) -> list[bytes]:
-    """Read one of the sample files."""
+    """Read the lines of a sample file."""
     return [line.strip() for line in (EVENTS / name).read_bytes().splitlines() if line.strip()]

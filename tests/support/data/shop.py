@@ -1,4 +1,4 @@
-"""A small shop's lineage, for tests of questions: every exposure and verdict, aliases, a cycle, odd names."""
+"""A small shop's lineage for tests of questions: every exposure and verdict, aliases, a cycle, and odd names."""
 
 import time
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ ONCE_CLEAR: list[Json] = [
         reads=[with_schema(RAW, "email notes")])
     for number, how in enumerate((CLEAR, HASHED))
 ]  # fmt: skip
-"""A job that masks since its second run, and appends."""
+"""A job that appends, and that masks from its second run on."""
 
 REMADE: list[Json] = [
     run(230, 20, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
@@ -67,7 +67,7 @@ REMADE: list[Json] = [
     run(232, 30, changed(TABLE, "DROP"), job="make.drop"),
     run(233, 40, made(TABLE, {"x": [source(RAW, "email", CLEAR)]}, columns="x"), job="make"),
 ]
-"""A table that is read, dropped and made anew."""
+"""A table that is read, dropped and recreated."""
 
 SHOWN = run(40, 50, reads=[dataset(RAW)], job="notebook")
 """A batch job that reads a table and writes nothing."""
@@ -79,7 +79,7 @@ COMMANDS = [
     ("coverage",), ("surface",), ("unused",), ("diff", "--from", at(75)), ("impact", *EMAIL), ("upstream", MAILING[1]),
     ("run", uuid(2)), ("facets", "job", "sql"), ("path", *ENDS), ("edge", "silver/customers#email", ENDS[1]),
 ]  # fmt: skip
-"""What commands ask of the shop."""
+"""Commands that tests run on the shop's data."""
 
 
 def bodies(events: Sequence[Json]) -> list[bytes]:
@@ -87,12 +87,12 @@ def bodies(events: Sequence[Json]) -> list[bytes]:
 
 
 def up(folder: Path) -> Running:
-    """Start Headwater; it looks at the log often."""
+    """Start Headwater with a short tick."""
     return Running(folder, options=["--tick", "50ms"], cwd=folder.parent)
 
 
 class Asker:
-    """A reader of one running Headwater."""
+    """A client that reads from one running Headwater."""
 
     def __init__(self, url: str) -> None:
         self.client = httpx.Client(base_url=url, timeout=60)
@@ -104,13 +104,13 @@ class Asker:
         self.client.close()
 
     def post(self, *events: Json) -> None:
-        """Send events and wait until the index has the last of them."""
+        """Send events and wait until the index contains the last of them."""
         answer = self.client.post("/api/v1/lineage/batch", json=list(events))
         assert answer.status_code == 204, answer.text
         self.wait_for(f"runs/{events[-1]['run']['runId']}/lineage")
 
     def wait_for(self, question: str, status: int = 200, **parameters: Any) -> Any:
-        """Ask until the answer has a status; 503 is for the time in which the index is built."""
+        """Ask until the answer has a status. The server may answer 503 while it builds the index."""
         deadline = time.monotonic() + 60
         while (answer := self.get(question, **parameters)).status_code != status:
             assert time.monotonic() < deadline, answer.text
@@ -122,13 +122,13 @@ class Asker:
         return self.client.get(f"{API}/{question}", params=parameters)
 
     def ask(self, question: str, **parameters: Any) -> Any:
-        """Return an answer."""
+        """Return the answer to a question."""
         answer = self.get(question, **parameters)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def refused(self, question: str, status: int, **parameters: Any) -> Any:
-        """Return a refusal."""
+        """Return the error answer to a question."""
         answer = self.get(question, **parameters)
         assert answer.status_code == status, answer.text
         return answer.json()
@@ -140,7 +140,7 @@ def columns(answer: Any) -> dict[str, Any]:
 
 
 def told(answer: Any, word: str) -> dict[str, str]:
-    """Return items as `dataset.column` → one of their words, such as exposure or verdict."""
+    """Return items as `dataset.column` → one of their values, such as exposure or verdict."""
     return {f"{each['dataset']}.{each['column']}": each[word] for each in answer["items"]}
 
 

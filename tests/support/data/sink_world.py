@@ -1,4 +1,4 @@
-"""A sink at work on a lake of its own: events in, what its target and its ledger hold out."""
+"""A sink that delivers the events of a small lake, for tests of its target and its ledger."""
 
 import threading
 import time
@@ -32,16 +32,16 @@ def no_token(scope: str) -> str:
 
 
 class SinkWorld(World):
-    """A log, a lake and a parser, and a sink that is called `out`."""
+    """A log, a lake, a parser, and a sink with the name `out`."""
 
     def __init__(self, folder: Path, **more: Any) -> None:
         super().__init__(folder, **more)
         self.ledger: SinkLedger = open_ledger(self.settings)
         self.later_us = 0
-        """How far a sink's clock is ahead of ours."""
+        """How far a sink's clock is ahead of the real time."""
 
     def store(self, *bodies: bytes) -> None:
-        """Let events come into the lake."""
+        """Append events and parse them into the lake."""
         self.append(*bodies)
         parser = self.parser()
         while parser.commit_next():
@@ -56,7 +56,7 @@ class SinkWorld(World):
 
     @contextmanager
     def running(self, sink: Sink, environment: dict[str, str] | None = None) -> Iterator[SinkRunner]:
-        """Let the sink work; when the block ends it is stopped."""
+        """Run the sink until the block ends."""
         stop = threading.Event()
         runner = self.runner(sink, stop, environment)
         thread = threading.Thread(target=runner.run, daemon=True)
@@ -69,12 +69,12 @@ class SinkWorld(World):
             assert not thread.is_alive()
 
     def settle(self, sink: Sink, environment: dict[str, str] | None = None) -> None:
-        """Let the sink work until it has nothing to do."""
+        """Run the sink until it has caught up."""
         with self.running(sink, environment) as runner:
             eventually(lambda: runner.status.state == "caught up")
 
     def dead(self) -> dict[str, str]:
-        """Return why each dead letter is one, by its event's run."""
+        """Return the reason of each dead letter by its event's run."""
         return {row["run_id"]: row["reason"] for row in self.ledger.failures("out", 1000)}
 
 
@@ -82,7 +82,7 @@ RECEIVED_US = 1_800_000_000_000_000
 
 
 def stored(raw: Iterable[bytes]) -> list[SinkEvent]:
-    """Return events as the lake would have them."""
+    """Return events as the lake would return them."""
     reader, source, found = EventReader(), Source("test", "life", "0"), []
     for place, event in enumerate(reader.read([*raw]), 1):
         assert not isinstance(event, InvalidEvent), event
@@ -93,7 +93,7 @@ def stored(raw: Iterable[bytes]) -> list[SinkEvent]:
 
 
 def samples() -> list[SinkEvent]:
-    """Return all sample events that the parser takes."""
+    """Return all sample events that the parser accepts."""
     lines = [line.strip() for path in sorted(EVENTS.glob("*.ndjson")) for line in path.read_bytes().splitlines()]
     whole = [
         line for line, read in zip(lines, EventReader().read(lines), strict=True) if not isinstance(read, InvalidEvent)
@@ -102,7 +102,7 @@ def samples() -> list[SinkEvent]:
 
 
 def sink(**options: Any) -> Sink:
-    """Read a sink of these options as from its file."""
+    """Read a sink with these options as if from its file."""
     text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
     return parse_sinks(text, "sinks.yml").sinks["out"]
 
@@ -120,7 +120,7 @@ def runs(taken: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def payloads(names: Sequence[str], size: int = 2) -> list[Payload]:
-    """Return payloads of events that never saw a lake, each with a name for its run."""
+    """Return payloads of events that are not in a lake, each with a name for its run."""
     source = Source("test", "life", "0")
     heads = [StoredHead(place, name, 0, "RUN", "START", name, "n", "j", size) for place, name in enumerate(names, 1)]
     return unchanged_payloads([SinkEvent(source, head, b"x" * size) for head in heads])

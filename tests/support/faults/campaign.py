@@ -1,5 +1,7 @@
-"""Faults drawn by Hypothesis against a real `headwater up` under load; after each episode P1 to P5, by the audit and
-against the producers' own list."""
+"""Run a real `headwater up` under load while Hypothesis generates faults.
+
+After each episode, the campaign checks the promises P1 to P5 with the audit and with the producers' ledger.
+"""
 
 import json
 import os
@@ -41,20 +43,23 @@ _DISK_BYTES = 1 << 30
 _RECOVERED_S = 120.0
 _RECOVERED_CPU_S = 60.0
 _STUCK_S = 1200.0
-"""A station that does not go on is stuck when two minutes have passed *and* all stations together have had a minute of
-CPU: on a busy machine two minutes alone may be a few seconds of it. One that waits for nothing is found by the last."""
+"""Time limits for recovery after a fault.
+
+A process is stuck if it makes no progress in two minutes *and* in one minute of CPU time of all processes together. A
+busy machine may give them only a few seconds of CPU time in two minutes. `_STUCK_S` detects idle processes.
+"""
 _LOOK_S = 0.2
-"""An audit reads log and lake: one every 50 ms takes the processor from those that it waits for."""
+"""Interval between polls.
+
+An audit reads log and lake, so one every 50 ms would take CPU time from the processes under test.
+"""
 
 STATIONS = ("serve", "parser", "index")
 
 
 @dataclass(slots=True)
 class Chronicle:
-    """What a campaign did: faults by kind, kills among them, events that producers had acknowledged and bronze holds.
-
-    lost, doubled: what no episode may have.
-    """
+    """Totals of a campaign: episodes, faults by kind, kills, acknowledged events, and events stored in bronze."""
 
     episodes: int = 0
     faults: Counter[str] = field(default_factory=Counter)
@@ -64,24 +69,25 @@ class Chronicle:
 
 
 class Disk:
-    """A small file system of its own, of which the free space can be taken and given back; a folder where none may be
-    mounted (`is_own` is false then)."""
+    """A small file system whose free space a test can use up and release.
+
+    If the process must not mount file systems, it is a normal folder and `is_own` is false.
+    """
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="headwater-campaign-"))
         self.is_own = self._mount(f"size={_DISK_BYTES}")
 
     def fill(self, spare: int) -> None:
-        """Leave so many bytes free."""
+        """Use up the free space except for `spare` bytes."""
         usage = shutil.disk_usage(self.folder)
         self._mount(f"remount,size={usage.used + max(4096, spare)}")
 
     def free(self) -> None:
-        """Give all of it back."""
+        """Release all used-up space."""
         self._mount(f"remount,size={_DISK_BYTES}")
 
     def close(self) -> None:
-        """Unmount and remove it."""
         if self.is_own:
             subprocess.run(["umount", "--lazy", str(self.folder)], check=True, capture_output=True)
         shutil.rmtree(self.folder)
@@ -92,9 +98,9 @@ class Disk:
 
 
 class Campaign(RuleBasedStateMachine):
-    """One episode: a data folder, producers that never rest, and a fault after the other, some of them at once.
+    """One episode: a data folder, producers that post continuously, and a series of faults, some of them simultaneous.
 
-    chronicle: shared by all episodes of a campaign; rate: events a second that producers post.
+    chronicle: totals, shared by all episodes of a campaign. rate: events per second that producers post.
     """
 
     chronicle = Chronicle()
@@ -102,7 +108,7 @@ class Campaign(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 1 << 30))
     def begin(self, seed: int) -> None:
-        """Start everything on an empty disk."""
+        """Start Headwater and the producers on an empty disk."""
         self._random = random.Random(seed)
         self._disk = Disk()
         self._folder = self._disk.folder / "data"
@@ -114,14 +120,14 @@ class Campaign(RuleBasedStateMachine):
 
     @rule(names=st.sets(st.sampled_from(STATIONS), min_size=1), pause_ms=st.integers(0, 500))
     def kill(self, names: set[str], pause_ms: int) -> None:
-        """Kill stations at one moment."""
+        """Kill processes at the same moment."""
         self._pause(pause_ms)
         self._kill(names)
         self._await_progress()
 
     @rule(is_all=st.booleans(), pause_ms=st.integers(0, 500))
     def power_cut(self, is_all: bool, pause_ms: int) -> None:
-        """Kill the supervisor, alone or with all others."""
+        """Kill the supervisor, either alone or with all its children."""
         self._pause(pause_ms)
         self._cut("power cut" if is_all else "supervisor killed", is_all=is_all)
         self._start()
@@ -129,7 +135,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(STATIONS), ms=st.integers(10, 3000), then_kill=st.booleans())
     def freeze(self, name: str, ms: int, then_kill: bool) -> None:
-        """Let a station stand still for a while, as a paused machine does."""
+        """Suspend a process for a while, as a paused virtual machine does."""
         self._note(f"{name} stopped")
         process = psutil.Process(self._running.wait_pid(name))
         process.suspend()
@@ -143,7 +149,7 @@ class Campaign(RuleBasedStateMachine):
     @precondition(lambda self: self._disk.is_own)
     @rule(spare=st.integers(0, 3 << 20), ms=st.integers(100, 4000), victims=st.sets(st.sampled_from(STATIONS)))
     def fill_disk(self, spare: int, ms: int, victims: set[str]) -> None:
-        """Fill the disk at any byte, perhaps while a station dies, then free it."""
+        """Fill the disk at a random moment, possibly kill a process, then free the disk."""
         self._note("disk filled" + (", stations killed" if victims else ""))
         self._disk.fill(spare)
         self._pause(ms)
@@ -155,7 +161,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule(ms=st.integers(100, 3000), is_newest=st.booleans(), victims=st.sets(st.sampled_from(STATIONS)))
     def lock_segment(self, ms: int, is_newest: bool, victims: set[str]) -> None:
-        """Let another program hold a segment of the log locked, perhaps while a station starts."""
+        """Lock a segment of the log from another program, possibly while a process starts."""
         self._note("segment locked" + (", stations killed" if victims else ""))
         with locked(self._segment(is_newest=is_newest)):
             if victims:
@@ -165,7 +171,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule(data=st.binary(min_size=1, max_size=9000))
     def torn_log(self, data: bytes) -> None:
-        """Cut the power and leave behind the newest segment's journal what a torn write leaves."""
+        """Kill all processes and append random bytes to the newest segment's journal, as a torn write does."""
         self._cut("power cut, torn journal", is_all=True)
         journal = Path(f"{self._segment(is_newest=True)}-wal")
         with journal.open("ab") as file:
@@ -175,7 +181,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule()
     def index_deleted(self) -> None:
-        """Cut the power and delete the index."""
+        """Kill all processes and delete the index."""
         self._cut("power cut, index deleted", is_all=True)
         shutil.rmtree(self._folder / "index", ignore_errors=True)
         self._start()
@@ -183,7 +189,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule()
     def index_restored(self) -> None:
-        """Cut the power and put the index of an earlier cut back."""
+        """Kill all processes and restore the index from an earlier power cut."""
         self._cut("power cut, index of earlier", is_all=True)
         index = self._folder / "index"
         if self._index_copy.exists():
@@ -196,7 +202,7 @@ class Campaign(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 5))
     def second_parser(self, steps: int) -> None:
-        """Let a second parser work on the same log and lake."""
+        """Run a second parser on the same log and lake."""
         self._note("second parser")
         code = "import sys; from pathlib import Path; from tests.support.data.parsing import World\n"
         code += "parser = World(Path(sys.argv[1])).parser()\nfor _ in range(int(sys.argv[2])):\n    parser.step()\n"
@@ -209,14 +215,14 @@ class Campaign(RuleBasedStateMachine):
 
     @rule()
     def second_up(self) -> None:
-        """Start a second Headwater on the same folder: it refuses and does no harm."""
+        """Start a second `headwater up` on the same folder, which must exit with an error and change nothing."""
         self._note("second `up`")
         done = headwater("up", "--data", self._folder, "--port", "0", environment=_ENVIRONMENT, timeout_s=_STUCK_S)
         assert done.returncode != 0
         assert "Traceback" not in done.stderr
 
     def teardown(self) -> None:
-        """Let everything arrive, then reckon."""
+        """Wait until all events are stored, then check the promises."""
         if not hasattr(self, "_producers"):
             return
         try:
@@ -250,7 +256,7 @@ class Campaign(RuleBasedStateMachine):
         sys.stdout.write(f"episode {self.chronicle.episodes}: {self.chronicle.kills} kills so far\n")
 
     def _await_all_parsed(self) -> None:
-        """Wait until nothing is pending, however slow the machine: a stretch in which nothing was parsed fails."""
+        """Wait until no events are pending. Fails only if the parser makes no progress for a while."""
         url = self._running.url
         pending: int | None = None
         last: dict[str, Any] = {}
@@ -292,7 +298,7 @@ class Campaign(RuleBasedStateMachine):
         return segments[-1] if is_newest else self._random.choice(segments)
 
     def _await_progress(self) -> None:
-        """Wait until producers are answered again and bronze grows again: it goes on by itself."""
+        """Wait until the receiver acknowledges new events and bronze grows again without intervention."""
         ledger, url = self._producers.ledger, self._running.url
         before = ledger.acknowledged()
         _await(lambda: ledger.acknowledged() > before + 20, "nothing is acknowledged any more", self._running)
@@ -300,7 +306,7 @@ class Campaign(RuleBasedStateMachine):
         _await(lambda: audit_over_http(url).get("stored", 0) > stored, "nothing is stored any more", self._running)
 
     def _pause(self, ms: int) -> None:
-        time.sleep(ms / 1000)  # a random moment is what is wanted here
+        time.sleep(ms / 1000)  # the pause is the random part of the fault
 
     def _note(self, fault: str) -> None:
         self.chronicle.faults[fault] += 1
@@ -308,11 +314,11 @@ class Campaign(RuleBasedStateMachine):
 
 @contextmanager
 def locked(segment: Path) -> Iterator[None]:
-    """Hold a SQLite file so that nobody else reads or writes it."""
+    """Hold an exclusive lock on a SQLite file."""
     connection = sqlite3.connect(segment, isolation_level=None, timeout=5)
     try:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-        with suppress(sqlite3.OperationalError):  # a writer at work has it
+        with suppress(sqlite3.OperationalError):  # a writer already has the lock
             connection.execute("BEGIN EXCLUSIVE")
         yield
     finally:
@@ -334,13 +340,13 @@ def _await(is_so: Callable[[], bool], otherwise: str, running: Running) -> None:
             had = running.cpu_s() - cpu_s
             is_slow = had < _RECOVERED_CPU_S and waited < _STUCK_S
             assert is_slow, f"After {waited:.0f} s and {had:.0f} s of CPU {otherwise}. Errors: {running.stderr[-3000:]}"
-        time.sleep(_LOOK_S)  # only its answers tell
+        time.sleep(_LOOK_S)  # no event announces the result, so poll
 
 
 def besiege(seed: int, *, episodes: int, steps: int) -> None:
-    """Run episodes of at most so many faults each; raises with the steps if a promise does not hold.
+    """Run episodes of at most `steps` faults each. Raises an error with the steps if a promise is broken.
 
-    The first episode is the simplest that there is, whatever the seed: one fault again and again.
+    The first episode is the same for every seed: it repeats one fault.
     """
     limits = settings(
         max_examples=episodes,

@@ -1,4 +1,4 @@
-"""A target with faults that nobody foresaw: it dies of some jobs, in converting or in delivering them."""
+"""A sink target with unexpected errors: it raises KeyError for some jobs, while it converts or delivers events."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,7 +11,7 @@ from headwater.sinks.targets.openlineage import open_target as open_sound
 
 
 class FailingOptions(OpenLineageOptions):
-    """Those of the target that it is apart from its faults."""
+    """Options of the OpenLineage target, under the type name `failing`."""
 
     type: Literal["failing"]  # type: ignore[assignment]
 
@@ -21,7 +21,10 @@ support_table = full_support
 
 
 class FailingTarget:
-    """Names of jobs: `unreadable…` dies in converting, `undeliverable…` in delivering; its key is in what it says."""
+    """A target that fails on `unreadable…` jobs when converting and on `undeliverable…` jobs when delivering.
+
+    The error message contains the key of the sink, so tests can check that it is redacted.
+    """
 
     def __init__(self, sound: OpenLineageTarget, key: str) -> None:
         self.largest = sound.largest
@@ -49,7 +52,7 @@ class FailingTarget:
 
 
 class FailingRuns(FailingTarget):
-    """The same for whole runs; what the lake had of a run before is converted with it."""
+    """The same target for whole runs. It also converts the earlier events of each run from the lake."""
 
     def convert_runs(self, events: Sequence[SinkEvent], history: dict[str, Sequence[SinkEvent]]) -> list[Payload]:
         return self.convert([*(each for before in history.values() for each in before), *events])[-len(events) :]

@@ -1,4 +1,4 @@
-"""A small disk of its own that tests fill and free; it needs a system that lets them mount one."""
+"""A small disk that tests fill and free. It requires permission to mount file systems."""
 
 import errno
 import itertools
@@ -19,7 +19,7 @@ class SmallDisk:
         self._ballast = root / "ballast"
 
     def fill(self) -> None:
-        """Leave no byte: whatever is written next fails with ENOSPC."""
+        """Use up every byte, so that the next write fails with ENOSPC."""
         with self._ballast.open("ab", buffering=0) as file:
             for size in (1 << 20, 4096, 1):
                 with _until_full():
@@ -27,18 +27,18 @@ class SmallDisk:
                         file.write(bytes(size))
 
     def take_names(self) -> None:
-        """Leave no inode: no file can be made, though there is room."""
+        """Use up all inodes, so that no file can be created although there is free space."""
         self._ballast.mkdir()
         with _until_full():
             for number in itertools.count():
                 (self._ballast / str(number)).touch()
 
     def allow(self, *, writing: bool) -> None:
-        """Mount it anew, for writing or not; nobody may have a file open for writing."""
+        """Remount the disk read-write or read-only. No process may have a file open for writing."""
         subprocess.run(["mount", "-o", f"remount,{'rw' if writing else 'ro'}", str(self.root)], check=True)
 
     def free(self) -> None:
-        """Take away what filled it."""
+        """Delete the files that fill the disk."""
         if self._ballast.is_dir():
             for path in self._ballast.iterdir():
                 path.unlink()
@@ -56,7 +56,7 @@ def _until_full() -> Iterator[None]:
 
 @contextmanager
 def small_disk(folder: Path, *, mebibytes: int, names: int = 10_000) -> Iterator[SmallDisk]:
-    """Mount one, gone at the end; skips the test where this system does not allow it."""
+    """Mount a disk and unmount it at the end. Skips the test if the system does not allow mounting."""
     root = folder / "disk"
     root.mkdir()
     options = f"size={mebibytes}m,nr_inodes={names},mode=700"

@@ -1,4 +1,4 @@
-"""Generated places and faults for a small lake, and the answers that are compared with those of the whole lake."""
+"""Generate faults for a small lake, index or log, and collect the answers to compare with those of undamaged data."""
 
 import asyncio
 import random
@@ -35,7 +35,10 @@ PLACES = ("entry", "checkpoint", "footer", "page")
 
 
 class Flip(NamedTuple):
-    """One byte of a file, exclusive-or `mask`; seed: chooses file and byte among those of the place."""
+    """A fault: one byte of a file is XORed with `mask`.
+
+    place: the kind of file. seed: chooses the file and the byte.
+    """
 
     place: str
     seed: int
@@ -43,13 +46,13 @@ class Flip(NamedTuple):
 
 
 def flips(places: Sequence[str], count: int) -> list[Flip]:
-    """Return generated flips, the places in turn."""
+    """Return generated flips, which cycle through the places."""
     rng = random.Random(SEED)
     return [Flip(places[each % len(places)], rng.randrange(1 << 30), 1 << rng.randrange(8)) for each in range(count)]
 
 
 def lake_in(folder: Path) -> None:
-    """Write a lake in three batches; checkpoints hold the first."""
+    """Write a lake in three batches. The checkpoints contain the first batch."""
     world = World(folder)
     half = len(EVENTS) // 2
     world.append(*bodies(EVENTS[:half]))
@@ -59,11 +62,11 @@ def lake_in(folder: Path) -> None:
     for batch in (EVENTS[half:], [DROPPED]):
         world.append(*bodies(batch))
         world.parser().commit_next()
-    check_files(world.bronze, 1 << 30)  # as the parser's process does when it starts
+    check_files(world.bronze, 1 << 30)  # the parser process does the same when it starts
 
 
 def harm(folder: Path, flip: Flip) -> Path:
-    """Flip a byte of one file of the lake; returns the file."""
+    """Flip a byte of one file of the lake. Returns the file."""
     rng = random.Random(flip.seed)
     bronze = folder / "lake" / "bronze"
     patterns = {"entry": "*/_delta_log/*.json", "checkpoint": "*/_delta_log/*.parquet"}
@@ -79,7 +82,7 @@ def harm(folder: Path, flip: Flip) -> Path:
 
 
 def answers(folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield what the lake answers to each question, by a new index, or the error that refuses."""
+    """Yield the answer of the lake to each question, from a new index, or the error that it raises."""
     world = World(folder)
     home = IndexHome(folder / "fresh")
     rules = RulesFiles(folder / "rules")
@@ -116,9 +119,9 @@ INDEX_PLACES = ("page", "-wal")
 
 
 def index_in(folder: Path) -> list[dict[str, Any]]:
-    """Write a lake and its index as a kill leaves it: what came last is in the `-wal` file alone.
+    """Write a lake and its index as a killed process leaves them: the last commits are only in the `-wal` file.
 
-    Returns what the index answered after each of its commits.
+    Returns the answers of the index after each of its commits.
     """
     world, home = World(folder), IndexHome(folder / "index")
     states: list[dict[str, Any]] = []
@@ -128,7 +131,7 @@ def index_in(folder: Path) -> list[dict[str, Any]]:
             world.append(*bodies(batch))
             world.parser().commit_next()
             if states:
-                follower.close()  # all that it wrote until now is in the file itself
+                follower.close()  # closing moves the earlier commits from the `-wal` file into the index file
             while follower.process_batches(default_rules()):
                 pass
             states.append(indexed_answers(folder))
@@ -139,14 +142,14 @@ def index_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def indexed_answers(folder: Path) -> dict[str, Any]:
-    """Return what the index answers to each question, or the error that refuses."""
+    """Return the answer of the index to each question, or the error that it raises."""
     bronze, home = World(folder).bronze, IndexHome(folder / "index")
     with closing(ViewOpener(home, RulesFiles(folder / "rules"))) as views:
         return {name: _said(partial(ask, views, name, given, bronze=bronze)) for name, given in QUESTIONS}
 
 
 def followed(folder: Path) -> list[str]:
-    """Bring the index of a lake up to date; returns what was wrong with it on the way."""
+    """Bring the index of a lake up to date. Returns the messages of the errors raised meanwhile."""
     named: list[str] = []
     with closing(IndexFollower(IndexHome(folder / "index"), World(folder).bronze)) as follower:
         while True:
@@ -158,7 +161,7 @@ def followed(folder: Path) -> list[str]:
 
 
 def harm_index(folder: Path, flip: Flip) -> Path:
-    """Flip a byte of the index's file, or of its `-wal`; returns the file."""
+    """Flip a byte of the index file or of its `-wal` file. Returns the file."""
     file = next((folder / "index").glob("*-wal" if flip.place == "-wal" else "*.sqlite"))
     _flip(file, flip, random.Random(flip.seed))
     return file
@@ -166,7 +169,7 @@ def harm_index(folder: Path, flip: Flip) -> Path:
 
 def _flip(file: Path, flip: Flip, rng: random.Random) -> None:
     content = bytearray(file.read_bytes())
-    held = [at_byte for at_byte, value in enumerate(content) if value]  # most of a page is empty
+    held = [at_byte for at_byte, value in enumerate(content) if value]  # most bytes of a page are zero
     content[rng.choice(held)] ^= flip.mask
     file.write_bytes(content)
 
@@ -175,7 +178,7 @@ LOG_PLACES = ("segment", "-wal")
 
 
 def log_in(folder: Path) -> None:
-    """Write a log as a kill leaves it: its last events are in a `-wal` file alone, and none is parsed."""
+    """Write a log as a killed process leaves it: the last events are only in a `-wal` file, and none are parsed."""
     world = World(folder)
     early, late = bodies(EVENTS[:4]), bodies(EVENTS[4:])
     world.append_to_end_of_segment(*early)
@@ -193,7 +196,7 @@ def log_in(folder: Path) -> None:
 
 
 def harm_log(folder: Path, flip: Flip) -> Path:
-    """Flip a byte of one file of the log; returns the file."""
+    """Flip a byte of one file of the log. Returns the file."""
     rng = random.Random(flip.seed)
     file = rng.choice(sorted((folder / "log").glob("*-wal" if flip.place == "-wal" else "*.sqlite")))
     _flip(file, flip, rng)
@@ -201,7 +204,7 @@ def harm_log(folder: Path, flip: Flip) -> Path:
 
 
 def parsed(folder: Path) -> tuple[list[str], list[str]]:
-    """Let a parser take what the log holds; returns the bodies that are stored, and what names a fault."""
+    """Parse the whole log. Returns the stored bodies and the messages of the errors that report a fault."""
     named = []
     try:
         world = World(folder)

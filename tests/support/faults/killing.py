@@ -1,4 +1,4 @@
-"""Kills, half at named fail points and half at random moments, while producers post; then the reckoning."""
+"""Kill processes at named fail points and at random moments while producers post, then check the lake."""
 
 import json
 import os
@@ -28,7 +28,7 @@ PARSER_POINTS = (
 COMPACTED = "maintain.compacted"
 _LOOK_S = 0.2
 _POINT_S = 240.0
-"""A busy machine takes minutes to the 100 commits that come before a compaction."""
+"""A busy machine needs minutes for the 100 commits before a compaction."""
 _ENVIRONMENT = {
     "HEADWATER_TICK_S": "0.05",
     "HEADWATER_CLAIM_BYTES": str(CLAIM_BYTES),
@@ -38,7 +38,7 @@ _ENVIRONMENT = {
 
 @dataclass(slots=True)
 class Kills:
-    """What was killed where, how much was in flight then, and how long each restart took (s)."""
+    """Totals of all kills: the count by place, the events in flight at each kill, and the restart times in seconds."""
 
     places: Counter[str] = field(default_factory=Counter)
     in_flight: list[int] = field(default_factory=list)
@@ -52,10 +52,10 @@ class Kills:
 
 
 class Siege:
-    """One data folder, one port, producers that never rest, and four or more kills each time it is started."""
+    """One data folder, one port, producers that post continuously, and at least four kills per start."""
 
     def __init__(self, folder: Path, seed: int, *, rate: float = RATE) -> None:
-        """rate: events a second that producers post."""
+        """rate: events per second that producers post."""
         self.kills = Kills()
         self._folder = folder
         self._random = random.Random(seed)
@@ -66,7 +66,7 @@ class Siege:
         self._producers.start()
 
     def run(self, serve_point: str, parser_point: str) -> None:
-        """Start, kill each child at a fail point and one at random, then the supervisor or all three."""
+        """Start Headwater, kill each child at a fail point, one child at random, then the supervisor or all three."""
         points = {"serve": serve_point, "parser": parser_point}
         passes = {"serve": self._random.randint(1, 60), "parser": self._random.randint(1, 3)}
         armed = ",".join(f"{point}:{1 if point == COMPACTED else passes[name]}" for name, point in points.items())
@@ -79,13 +79,16 @@ class Siege:
             kill()
 
     def reckon(self) -> tuple[Found, float]:
-        """Let everything arrive, then compare; returns what the lake holds and acknowledged events per second."""
+        """Wait until all events are stored, then check the lake.
+
+        Returns its content and acknowledged events per second.
+        """
         with self._start({}) as running:
             self._producers.stop()
             rate = self._producers.ledger.acknowledged() / (time.monotonic() - self._started)
             while audit_over_http(running.url).get("pending") != 0:
                 assert running.process.poll() is None
-                time.sleep(_LOOK_S)  # only its answers tell
+                time.sleep(_LOOK_S)  # no event announces the result, so poll
             running.stop()
         take_last_notes(self._folder)
         audit = headwater("audit", "--json", "--data", str(self._folder))
@@ -93,7 +96,7 @@ class Siege:
         return self.check(), rate
 
     def check(self) -> Found:
-        """Hold the producers' list against the lake."""
+        """Compare the lake with the producers' ledger."""
         return check_lake(self._folder, self._producers.ledger)
 
     def _start(self, more: dict[str, str]) -> Running:
@@ -125,16 +128,16 @@ class Siege:
         self.kills.restarts_s.append(max(0.0, began - died))
 
     def _pause(self) -> None:
-        time.sleep(self._random.uniform(0.0, 0.5))  # a random moment is what is wanted here
+        time.sleep(self._random.uniform(0.0, 0.5))  # the random pause chooses the moment of the kill
 
     def _note(self, place: str) -> None:
         in_flight = self._in_flight()
-        assert in_flight > 0, f"Nothing was in flight at the kill {place!r}: it would prove nothing"
+        assert in_flight > 0, f"No events were in flight at the kill {place!r}, so the kill proves nothing"
         self.kills.in_flight.append(in_flight)
         self.kills.places[place] += 1
 
     def _in_flight(self) -> int:
-        """Count events that were posted and not answered, or acknowledged and not yet in the lake."""
+        """Count events that were posted but not answered, or acknowledged but not yet in the lake."""
         unanswered = len(self._producers.ledger.unanswered)
         events = DeltaTable(self._folder / "lake" / "bronze" / "events")
         life = events.metadata().configuration["headwater.incarnation"]
@@ -142,6 +145,9 @@ class Siege:
 
 
 def points_of(session: int) -> tuple[str, str]:
-    """Take the fail points in turn; compaction, which comes after 100 commits, once in ten."""
+    """Return the fail points of a session in turn.
+
+    Compaction comes only after 100 commits, so one session in ten uses its fail point.
+    """
     parser = COMPACTED if session % 10 == 9 else PARSER_POINTS[session % 6]
     return SERVE_POINTS[session % 2], parser

@@ -1,4 +1,4 @@
-"""A process that is killed before the n-th of its calls that change a folder's files, by whatever library."""
+"""Kill a process before its n-th system call that changes files of a folder, whichever library makes the call."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _ROOT = ROOT
 
 
 def library_of(source: Path, folder: Path) -> Path:
-    """Build a library that a process loads with LD_PRELOAD; skips the test without a compiler."""
+    """Compile a library for LD_PRELOAD. Skips the test if there is no C compiler."""
     compiler = COMPILER.find()
     if compiler is None:
         pytest.skip(
@@ -31,10 +31,10 @@ def library_of(source: Path, folder: Path) -> Path:
 
 
 def cut(library: Path, folder: Path, before: int, *arguments: object) -> tuple[bool, str]:
-    """Run Python with arguments; tells whether it was killed, and the call that it came to last.
+    """Run Python with arguments. Returns whether it was killed, and a description of its last counted call.
 
-    library: counts the calls. before: which call below the folder is not made any more. Raises AssertionError where it
-    ends with another status.
+    library: counts the calls. before: number of the first call below the folder that must not happen. Raises
+    AssertionError if Python exits with a different status.
     """
     told = folder.with_name(f"{folder.name}.calls")
     told.unlink(missing_ok=True)
@@ -47,9 +47,10 @@ def cut(library: Path, folder: Path, before: int, *arguments: object) -> tuple[b
 
 
 def cuts(made: Path, scratch: Path, places: Sequence[int], *arguments: object) -> Iterator[tuple[Path, str]]:
-    """Let a copy of a folder lose its power at each of these calls, and once behind the last; yields copy and call.
+    """Cut the power before each of the given calls, each time on a new copy of a folder, and once after the last call.
 
-    places: ascending. `FOLDER` among the arguments stands for the copy.
+    Yields each copy and its last call. places: call numbers in ascending order. The argument `FOLDER` is replaced with
+    the path of the copy.
     """
     library = library_of(_SOURCE, scratch)
     for before in places:

@@ -1,4 +1,4 @@
-"""Processes that write one table of a lake at once, each rows of its own and all of them the same ones."""
+"""Start processes that write to one table of a lake at the same time, each with its own rows and some shared rows."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ for sequence in range(1, asked["commits"] + 1):
 
 
 def race(lake: str, options: Mapping[str, str], writers: int, commits: int) -> tuple[list[Place], list[Place]]:
-    """Let processes append to a table of the lake; returns the rows that are there, and those that must be."""
+    """Append to a table of the lake from several processes. Returns the stored rows and the expected rows."""
     asked = {"root": f"{lake}/bronze", "options": dict(options), "commits": commits}
     command, root = [sys.executable, "-c", _WRITE], ROOT
     started = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=root, text=True) for _ in range(writers)]

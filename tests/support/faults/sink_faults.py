@@ -1,4 +1,4 @@
-"""What a target over HTTP can do wrong: each fault as a server's answer, or as an address that is none."""
+"""Faults of an HTTP target: each is an answer of the server or an address that does not work."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,9 +11,10 @@ from tests.support.servers.sink_target import Asked, Said, SinkServer, sink_serv
 
 
 class Fault(NamedTuple):
-    """address: where the sink posts, from the server's own; answer: what the server says, by request and its number.
+    """One fault of a target.
 
-    passes: whether events go through although it lasts.
+    address: returns the sink's URL for a server's URL. answer: returns the server's answer to a request, from the
+    request and its number. passes: whether events are delivered while the fault lasts.
     """
 
     address: Callable[[str], str] = lambda url: url
@@ -35,7 +36,7 @@ def _refuses_one(poison: list[str]) -> Callable[[Asked, int], Said]:
 
 FAULTS: dict[str, Callable[[], Fault]] = {
     "down for the whole run": lambda: Fault(address=lambda _: "http://127.0.0.1:1"),
-    "answers after 30 s": Fault,  # the server holds every answer until the test is done
+    "answers after 30 s": Fault,  # the server delays every answer until the test is done
     "401": lambda: Fault(answer=_always(Said(401))),
     "429 with Retry-After": lambda: Fault(answer=_always(Said(429, headers={"retry-after": "30"}))),
     "500 for every seventh event": lambda: Fault(
@@ -50,7 +51,10 @@ FAULTS: dict[str, Callable[[], Fault]] = {
 
 @contextmanager
 def faulty_server(name: str) -> Iterator[tuple[SinkServer, str, Fault, threading.Event]]:
-    """Run a server with a fault until the event is set; gives it, the sink's address, and the fault."""
+    """Run a server with a fault that lasts until the event is set.
+
+    Yields the server, the sink's URL, the fault and event.
+    """
     fault, over, numbers = FAULTS[name](), threading.Event(), count()
     with sink_server() as server:
 

@@ -1,4 +1,4 @@
-"""Ways in which a file is there and cannot be read; each is put right when its `with` block ends."""
+"""Make a file unreadable in several ways. Each is reverted when its `with` block ends."""
 
 import subprocess
 import sys
@@ -20,10 +20,10 @@ Spoil = Callable[[Path], AbstractContextManager[None]]
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let another process hold an SQLite file for itself, as a backup or a browser of databases does."""
+    """Lock a SQLite file exclusively from another process, as a backup program or a database browser does."""
     holder = subprocess.Popen([sys.executable, "-c", _HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with holder:
-        assert holder.stdout, "it is a pipe"
+        assert holder.stdout, "stdout is a pipe"
         assert holder.stdout.readline() == b"held\n"
         yield
 
@@ -39,7 +39,7 @@ def damaged(path: Path) -> Iterator[None]:
 
 @contextmanager
 def displaced(path: Path) -> Iterator[None]:
-    """Put a folder where a file was: for root, too, it cannot be read."""
+    """Replace a file with a folder, which root cannot read as a file either."""
     kept = path.rename(path.with_suffix(".kept"))
     path.mkdir()
     yield
@@ -49,7 +49,7 @@ def displaced(path: Path) -> Iterator[None]:
 
 @contextmanager
 def emptied(path: Path) -> Iterator[None]:
-    """Cut a file to nothing."""
+    """Truncate a file to zero bytes."""
     kept = path.read_bytes()
     path.write_bytes(b"")
     yield

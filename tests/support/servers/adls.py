@@ -1,7 +1,7 @@
-"""A stand-in of the endpoint of ADLS Gen2, for what `headwater ingest` asks of it: it judges each request.
+"""A stand-in for the ADLS Gen2 endpoint that checks each request of `headwater ingest`.
 
-Written after Microsoft's reference (Path - List, Path - Delete, Get Blob, Get Blob Properties, Authorize with Shared
-Key). What is not of it is answered with 400 and noted in `wrong`. It proves our calls, not the service.
+It follows Microsoft's reference (Path - List, Path - Delete, Get Blob, Get Blob Properties, Authorize with Shared Key).
+It answers other requests with 400 and adds them to `wrong`. It tests our requests, not the service.
 """
 
 import base64
@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 ACCOUNT, CONTAINER = "acct", "events"
 KEY = base64.b64encode(b"a key of the tests").decode()
 PAGE = 3
-"""Paths in a page, whatever was asked for: a service may give fewer."""
+"""Number of paths in a page, whatever the request asks for. The service may also return fewer."""
 _VERSION = re.compile(r"20\d\d-\d\d-\d\d")
 _SIGNED = [
     "content-encoding",
@@ -41,7 +41,7 @@ _SIGNED = [
 
 @dataclass
 class StoredFile:
-    """A file as the service has it."""
+    """A stored file."""
 
     content: bytes
     modified: datetime
@@ -54,9 +54,10 @@ class StoredFile:
 
 @dataclass
 class DfsServer:
-    """One container; requests: method and path with query, in order; wrong: what was no request of the protocol.
+    """One container.
 
-    faults: are answered first, in turn; denied: methods that whoever asks lacks the role for.
+    requests: method and path with query, in order. wrong: requests that the protocol does not allow. faults: errors to
+    answer first, in order. denied: methods for which the client lacks the role.
     """
 
     files: dict[str, StoredFile] = field(default_factory=dict)
@@ -70,16 +71,16 @@ class DfsServer:
 
     @property
     def options(self) -> dict[str, str]:
-        """Return the settings that lead here."""
+        """Return the storage options that lead to this server."""
         return {"endpoint": self.address, "account_name": ACCOUNT, "account_key": KEY}
 
     def put(self, path: str, content: bytes, modified: str = "2026-03-02T10:00:00+00:00") -> None:
-        """Write a file anew."""
+        """Create or replace a file."""
         self._versions += 1
         self.files[path] = StoredFile(content, datetime.fromisoformat(modified), self._versions)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
-        """Judge a request, then answer it."""
+        """Check a request against the protocol, then answer it."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         path = unquote(parts.path).removeprefix(f"/{ACCOUNT}/{CONTAINER}").strip("/")
@@ -154,7 +155,7 @@ class DfsServer:
 
 @contextlib.contextmanager
 def dfs_server() -> Iterator[DfsServer]:
-    """Serve a container; at the end every request must have been one of the protocol."""
+    """Serve a container. At the end, checks that all requests followed the protocol."""
     stored = DfsServer()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"stored": stored}))
     server.daemon_threads = True
@@ -175,7 +176,6 @@ class _Handler(BaseHTTPRequestHandler):
     stored: DfsServer
 
     def _serve(self) -> None:
-        """Answer any method."""
         self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         status, about, text = self.stored.answer(self.command, self.path, headers)
@@ -190,14 +190,14 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_DELETE = do_PUT = do_POST = do_PATCH = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
 
 _ABOUT_FOLDER = {"Last-Modified": "Sun, 01 Mar 2026 10:00:00 GMT", "ETag": '"0x1"'}
 
 
 def _fault(method: str, path: str, query: dict[str, str], headers: Mapping[str, str]) -> str | None:
-    """Say what is not of the protocol."""
+    """Return how a request violates the protocol, or None."""
     late_s = (parsedate_to_datetime(headers.get("x-ms-date", "")) - datetime.now(UTC)).total_seconds()
     is_list = query.get("resource") == "filesystem"
     known = {"resource", "directory", "recursive", "maxResults", "continuation"}
@@ -220,7 +220,7 @@ def _fault(method: str, path: str, query: dict[str, str], headers: Mapping[str, 
 
 
 def _signature(method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    """Return the header by Microsoft's rules of a shared key (version 2015-02-21 and later)."""
+    """Return the Authorization header by Microsoft's rules for shared keys (version 2015-02-21 and later)."""
     named = {**headers, "date": "", "range": headers.get("range", "")}
     if named.get("content-length") == "0":
         named["content-length"] = ""

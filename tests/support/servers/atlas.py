@@ -1,10 +1,9 @@
-"""A stand-in for Purview's Atlas API that keeps what it takes and is as strict as the real one is said to be.
+"""A stand-in for Purview's Atlas API that stores entities and is as strict as the real service is documented to be.
 
-It upserts by type and qualified name, all of a request or nothing of it; it refuses types and attributes that it does
-not know, qualified names twice in one request, placeholder guids that are not negative texts of their own, references
-to what is not there, columns without their table, and relations between types that they are not of. Columns go with
-their table. What it gives back refers by guid. Answers and rules: the facts of docs/reference/sinks.md and
-Atlas' own error codes.
+It upserts by type and qualified name, and applies a request completely or not at all. It refuses unknown types and
+attributes, duplicate qualified names in one request, placeholder guids that are not distinct negative numbers,
+references to missing entities, columns without their table, and relations that a type does not have. Deleting a table
+deletes its columns. Answers refer to entities by guid. The rules follow docs/reference/sinks.md and Atlas' error codes.
 """
 
 import json
@@ -24,7 +23,7 @@ SCANNED = (
 
 
 COLUMNS = {"azure_sql_column": ("data_type", "azure_sql_table"), "hive_column": ("type", "hive_table")}
-"""Column types, their attribute that must be there, and the type of their `table`, which has them as `columns`."""
+"""Column types, their required attribute, and the type of their `table`, which refers to them as `columns`."""
 
 
 class _Refused(Exception):
@@ -34,7 +33,7 @@ class _Refused(Exception):
 
 
 class Atlas:
-    """Types and entities of one account; most: entities that a request may have."""
+    """Types and entities of one account. most: maximum number of entities in a request."""
 
     def __init__(self, most: int = 1000) -> None:
         self.most = most
@@ -42,7 +41,7 @@ class Atlas:
         self.types |= {name: set() for name in SCANNED}
         self.types |= {name: {"description", "comment", needed} for name, (needed, _) in COLUMNS.items()}
         self.tables = {name: table for name, (_, table) in COLUMNS.items()}
-        """Type of columns → type of what they are columns of."""
+        """Type of columns → type of their table."""
         self.table_of: dict[Key, Key] = {}
         self.custom: dict[Key, dict[str, str]] = {}
         self.entities: dict[tuple[str, str], dict[str, Any]] = {}
@@ -68,7 +67,7 @@ class Atlas:
             return refused.said
 
     def scan(self, kind: str, qualified_name: str, **attributes: str) -> None:
-        """Let an asset be there as a scan leaves it."""
+        """Add an asset as a scan would."""
         self.entities[kind, qualified_name] = {"qualifiedName": qualified_name, **attributes}
 
     def of(self, kind: str) -> dict[str, dict[str, Any]]:
@@ -87,7 +86,7 @@ class Atlas:
         return self._upsert(posted[0]["entities"])
 
     def _find(self, kind: str, given: dict[str, list[str]]) -> Said:
-        """Answer with those that are there; attributes are numbered, each number once."""
+        """Answer with the requested entities that exist. The attributes must be numbered from 1, each number once."""
         asked = {name: values for name, values in given.items() if name.startswith("attr_")}
         if set(asked) != {f"attr_{number}:qualifiedName" for number in range(1, len(asked) + 1)} or not asked:
             raise _Refused(400, "ATLAS-400-00-000", f"no attributes to find by: {[*asked]}")
@@ -98,7 +97,7 @@ class Atlas:
         return self._told([key for key in keys if key in self.entities], related=related)
 
     def _told(self, keys: list[Key], *, related: bool) -> Said:
-        """Answer with entities; those that refer to others do so by guid."""
+        """Answer with entities, whose references use guids."""
         found = [self._shown(key) | ({"relationshipAttributes": self._related(key)} if related else {}) for key in keys]
         return Said(200, json.dumps({"entities": found, "referredEntities": {}}).encode())
 
@@ -120,7 +119,7 @@ class Atlas:
         return found
 
     def guid(self, key: Key) -> str:
-        """Return the guid of an entity, which it keeps as long as it is there."""
+        """Return the guid of an entity, which stays the same until the entity is deleted."""
         return self._guids.setdefault(key, f"guid-{len(self._guids) + 1}-{len(self.deleted)}")
 
     def _by_guid(self, guids: list[str], *, delete: bool) -> Said:
@@ -194,7 +193,7 @@ class Atlas:
         return Said(200, json.dumps({"guidAssignments": {guid: f"real{guid}" for guid in guids}}).encode())
 
     def _table(self, column: dict[str, Any], here: dict[str, Key]) -> Key:
-        """Return which table a column is of: one that is there, or before it in the request."""
+        """Return the table of a column. The table must exist or precede the column in the request."""
         kind, related = column["typeName"], column.get("relationshipAttributes", {})
         if related.keys() != {"table"}:
             raise _Refused(400, "ATLAS-400-00-01A", f"{kind} must have the relation table, has {[*related]}")
@@ -240,7 +239,7 @@ class Atlas:
         return attributes | {side: [*map(self._resolve, attributes[side])] for side in sides}
 
     def _resolve(self, reference: dict[str, Any]) -> dict[str, Any]:
-        """Return a reference by qualified name; refuses one to what is not there."""
+        """Convert a reference to one by qualified name. Refuses a reference to a missing entity."""
         if "guid" not in reference:
             return reference
         key = next((key for key, guid in self._guids.items() if guid == reference["guid"]), None)

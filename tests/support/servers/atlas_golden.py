@@ -1,6 +1,6 @@
-"""Writes `atlas_golden.json`: what Purview is told of one run, by pyapacheatlas' own classes and by hand, not by ours.
+"""Write `atlas_golden.json`: the entities of one run, built with pyapacheatlas instead of Headwater's code.
 
-It needs pyapacheatlas 0.16.0, which nothing else here does:
+The file contains what Purview must receive. Only this script needs pyapacheatlas 0.16.0:
 `python -m venv DIR && DIR/bin/pip install pyapacheatlas==0.16.0`, then
 `DIR/bin/python -m tests.support.servers.atlas_golden`.
 """
@@ -31,9 +31,9 @@ _TEXTS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
 
 
 def made() -> dict[str, Any]:
-    """Return the definitions of types, and the entities: two datasets are read, one is written, two columns named.
+    """Return the type definitions and entities of a run that reads two datasets and writes one, with two columns.
 
-    requests: two tables with columns, each in one request: one of Azure SQL, one of no known type.
+    requests: two tables with columns, each in one request: one table of Azure SQL and one of an unknown type.
     """
     from pyapacheatlas.core import AtlasEntity, AtlasProcess
     from pyapacheatlas.core.typedef import (
@@ -107,7 +107,7 @@ def made() -> dict[str, Any]:
 
 
 def _with_columns(kind: str, column_kind: str, name: str, shown: str, more: dict[str, str]) -> list[dict[str, Any]]:
-    """Return a table, then its columns, which refer to it by its guid in the request."""
+    """Return a table and then its columns, which refer to the table by its guid in the request."""
     from pyapacheatlas.core import AtlasEntity
 
     table = AtlasEntity(shown, kind, name, "-1", attributes=more, customAttributes={"openlineage": "made"})
@@ -120,7 +120,7 @@ def _with_columns(kind: str, column_kind: str, name: str, shown: str, more: dict
             f"-{number}",
             attributes={"data_type": data_type, "description": text},
             customAttributes={"openlineage": "2026-03-01T12:00:00.000Z"},
-            relationshipAttributes={},  # or the next line adds nothing
+            relationshipAttributes={},  # required by addRelationship, which otherwise adds nothing
         )
         entity.addRelationship(table=table)
         columns.append(entity)

@@ -1,6 +1,6 @@
-"""Azurite, and before it a proxy on loopback: it lists as Azure does, checks tokens, and fails as Azure does on demand.
+"""Azurite behind a proxy on loopback, which lists blobs and checks tokens as Azure does, and fails on demand.
 
-Azurite ignores `startFrom`, by which delta-rs lists the log of a table, and takes tokens over TLS only.
+Azurite ignores `startFrom`, which delta-rs uses to list the log of a table, and accepts tokens only over TLS.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ _BLOBS = CACHE / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""Published by Azurite, the same everywhere."""
+"""Published by Azurite, and the same in every installation."""
 
 ACCOUNT_KEY = {"account_name": ACCOUNT, "account_key": KEY}
 
 QUICK = {"timeout": "3s", "connect_timeout": "3s", "max_retries": "1", "retry_timeout": "3s"}
-"""Storage options with which a fault does not take as long as the defaults let it, on a busy machine either."""
+"""Storage options with shorter timeouts, so that faults do not take as long as with the defaults."""
 PATIENT = {"timeout": "60s", "connect_timeout": "60s", "max_retries": "3", "retry_timeout": "60s"}
 
 FAULTS = {
@@ -47,7 +47,7 @@ FAULTS = {
     "silent": "answer in time",
     "lied about": "throttles requests (503 or 429)",
 }
-"""Every fault by name, and words by which people are told of it."""
+"""Every fault by name, and words that its error message must contain."""
 
 _START_S = 60.0
 _BODY = '<?xml version="1.0" encoding="utf-8"?><Error><Code>{}</Code><Message>{}\nRequestId:0\nTime:0</Message></Error>'
@@ -62,7 +62,7 @@ _ANSWERS = {
 
 
 def one_line(error: BaseException, *words: str) -> None:
-    """Check what people read: one line with cause and fix, and no secret."""
+    """Check that an error is one line with cause and fix, and contains no secret."""
     text = str(error)
     assert all(word in text for word in words), text
     assert text.endswith(".")
@@ -71,9 +71,10 @@ def one_line(error: BaseException, *words: str) -> None:
 
 @dataclass(slots=True)
 class Fault:
-    """How requests fail: `kind` is one of _ANSWERS, or silent, dropped, lied about.
+    """How requests fail.
 
-    lied about: done, but answered with 503; where: part of the path, or of the method and path, that must be met.
+    kind: one of _ANSWERS, or `silent`, `dropped`, `lied about` (done, but answered with 503). where: a part of the
+    path, or of method and path, that selects the requests.
     """
 
     kind: str
@@ -82,13 +83,13 @@ class Fault:
     over: threading.Event = field(default_factory=threading.Event)
 
     def wait_met(self, times: int = 1) -> None:
-        """Wait until so many more requests have met the fault."""
+        """Wait until the given number of further requests have met the fault."""
         for _ in range(times):
             assert self.met.acquire(timeout=_START_S), f"No request met the fault {self.kind!r}"
 
 
 class Storage:
-    """An account of blob storage at `url`; leaving the `with` block stops it."""
+    """An account of blob storage at `url`. Leaving the `with` block stops it."""
 
     def __init__(self) -> None:
         self._azurite, self._port = _start()
@@ -117,16 +118,16 @@ class Storage:
             self._azurite.stdout.close()
 
     def container(self) -> ContainerClient:
-        """Create a container; its client goes past the proxy and its faults."""
+        """Create a container. Its client bypasses the proxy and its faults."""
         url = f"http://127.0.0.1:{self._port}/{ACCOUNT}"
         client = ContainerClient(url, f"c{secrets.token_hex(8)}", credential=ACCOUNT_KEY)
         client.create_container()
         return client
 
     def lake(self, container: str | None = None, **options: str) -> dict[str, Any]:
-        """Return the settings of a lake in a container, a new one if none is named.
+        """Return the settings of a lake in the named container, or in a new one.
 
-        options: further storage options, such as `account_key`, which has to be there unless an identity is used.
+        options: further storage options. They must include `account_key` unless the lake uses an identity.
         """
         name = container or self.container().container_name
         address = {"account_name": ACCOUNT, "endpoint": self.url, "allow_http": "true"}
@@ -136,16 +137,16 @@ class Storage:
         }
 
     def identity_environment(self) -> dict[str, str]:
-        """Return what Azure Functions sets where an app has a managed identity."""
+        """Return the variables that Azure Functions sets for an app with a managed identity."""
         return {"IDENTITY_ENDPOINT": f"http://{self.host}/msi/token", "IDENTITY_HEADER": "the-identity-header"}
 
     def revoke_tokens(self) -> None:
-        """Take no token that was given so far."""
+        """Reject all tokens issued so far."""
         self._tokens.clear()
 
     @contextlib.contextmanager
     def failing(self, kind: str, where: str = "") -> Iterator[Fault]:
-        """Let requests fail while the block runs."""
+        """Make requests fail while the block runs."""
         fault = self._fault = Fault(kind, where)
         try:
             yield fault
@@ -155,7 +156,7 @@ class Storage:
 
     @contextlib.contextmanager
     def over_tls(self, context: ssl.SSLContext) -> Iterator[str]:
-        """Listen a second time, over TLS: the Azure SDK sends tokens no other way. Gives the account's address."""
+        """Listen on a second port over TLS, which the Azure SDK requires to send tokens. Yields the account's URL."""
         server = _Proxy(("127.0.0.1", 0), self._handler())
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -170,16 +171,16 @@ class Storage:
     def _handler(self) -> type["_Handler"]:
         return type("Handler", (_Handler,), {"storage": self})
 
-    # What the proxy's handlers ask
+    # Called by the proxy's handlers
 
     def fault_for(self, method: str, path: str) -> Fault | None:
-        """Return the fault that a request meets."""
+        """Return the fault that applies to a request, or None."""
         self.requests.append(f"{method} {path}")
         fault = self._fault
         return fault if fault and fault.where in f"{method} {path}" else None
 
     def token(self, query: Mapping[str, str], header: str) -> bytes | None:
-        """Give a token to who knows the identity header, as the endpoint of Azure Functions does."""
+        """Issue a token if the identity header is correct, as the endpoint of Azure Functions does."""
         self.identity_requests.append(query)
         if header != "the-identity-header":
             return None
@@ -188,7 +189,9 @@ class Storage:
         return f'{{"access_token": "{self._tokens[-1]}", "expires_on": "{expires}", "token_type": "Bearer"}}'.encode()
 
     def signed(self, token: str) -> str | None:
-        """Return the query by which Azurite takes a request that bears a token we gave."""
+        """Return the query with which Azurite accepts a request that has one of our tokens, or None for an unknown
+        token.
+        """
         if token not in self._tokens:
             return None
         return generate_account_sas(
@@ -204,7 +207,7 @@ class Storage:
 
 class _Proxy(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # a connection refused a place comes again after a second
+    request_queue_size = 128  # the system retries a refused connection only after a second
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -216,7 +219,6 @@ class _Handler(BaseHTTPRequestHandler):
     _upstream: http.client.HTTPConnection | None = None
 
     def _serve(self) -> None:
-        """Take any request."""
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         address = urlsplit(self.path)
         if address.path == "/msi/token":
@@ -238,17 +240,17 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
     def finish(self) -> None:
-        """Close what was opened for this client, which may have gone."""
+        """Close the connections of this client. The client may be gone already."""
         if self._upstream:
             self._upstream.close()
         with contextlib.suppress(OSError):
             super().finish()
 
     def handle(self) -> None:
-        """Serve until the client goes, however it goes."""
+        """Serve until the client disconnects, also if it disconnects with an error."""
         with contextlib.suppress(OSError):
             super().handle()
 
@@ -268,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
             path += ("&" if "?" in path else "?") + signature
         try:
             answer = self._ask(path, body, headers)
-        except ConnectionError:  # Azurite has closed a connection that was idle; ours to the client is still open
+        except ConnectionError:  # Azurite closed an idle connection, but the client's connection is still open
             if self._upstream:
                 self._upstream.close()
             self._upstream = None
@@ -304,7 +306,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _listed_from(listing: bytes, start: str) -> bytes:
-    """Leave names before `start` out of a listing."""
+    """Remove the names before `start` from a listing."""
 
     def keep(found: "re.Match[bytes]") -> bytes:
         return found[0] if found[1].decode() >= start else b""
@@ -319,7 +321,7 @@ def _start() -> tuple["subprocess.Popen[str]", int]:
         "--skipApiVersionCheck", "--silent",
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ)
-    assert process.stdout, "it is a pipe"
+    assert process.stdout, "stdout is a pipe"
     printed = []
     for line in process.stdout:
         printed.append(line)

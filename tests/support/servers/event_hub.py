@@ -1,4 +1,4 @@
-"""An event hub for tests: a thread of this process, a free port, partitions in memory, and faults to switch on."""
+"""An event hub for tests: it runs in a thread on a free port, keeps partitions in memory, and fails on demand."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ _THROTTLED = b"The request was terminated because the namespace is being throttl
 
 
 class Fault(Enum):
-    """What the hub does wrong while it is on."""
+    """A fault that the hub shows while it is switched on."""
 
     THROTTLED = "rejects each send with server-busy"
     DROPS_BEFORE = "hangs up at each send, storing nothing"
@@ -39,7 +39,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An event as the hub holds it."""
+    """An event stored in the hub."""
 
     sequence: int
     enqueued_ms: int
@@ -50,7 +50,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Outcome:
-    """What becomes of a send: accepted, unless one of these is set."""
+    """The result of a send: accepted, unless one of these fields is set."""
 
     reject: tuple[bytes, bytes] | None = None
     detach: tuple[bytes, bytes] | None = None
@@ -69,10 +69,10 @@ class _Partition:
 
 
 class HubServer:
-    """`with HubServer() as hub`: listens on loopback; every method may be called from the test's thread.
+    """A hub on loopback. Use it as a context manager. The test's thread may call every method.
 
-    fault: what is wrong right now; sends: how many events each send had that was stored; links: how often one of the
-    hub was opened; tokens: kind and text of what clients showed.
+    fault: the current fault. sends: number of events of each stored send. links: how many links of the hub clients have
+    opened. tokens: type and text of the tokens that clients presented.
     """
 
     def __init__(self, partitions: int = 2, *, max_message_bytes: int = 1 << 20) -> None:
@@ -110,35 +110,35 @@ class HubServer:
         )
 
     def up(self) -> None:
-        """Listen, on the same port as before if there was one."""
+        """Start to listen, on the earlier port if there was one."""
         self._server = self._run(asyncio.start_server(self._connected, "127.0.0.1", getattr(self, "port", 0)))
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def down(self) -> None:
-        """Stop listening and hang up on everybody; what is stored stays."""
+        """Stop listening and close all connections. Stored events remain."""
         self._run(self._stop())
 
     def switch(self, fault: Fault | None) -> None:
-        """Begin a fault, or end it; what was held back is acknowledged then."""
+        """Start a fault or end it. The end of a fault acknowledges delayed sends."""
         self.fault = fault
         if fault is None:
             self._loop.call_soon_threadsafe(self._release)
 
     def hang_up(self) -> None:
-        """End every connection, once."""
+        """Close every connection once."""
         self._run(self._hang_up())
 
     def detach(self) -> None:
-        """Detach every link, once, as a hub does with idle ones."""
+        """Detach every link once, as a hub does with idle links."""
         self._run(self._detach_all())
 
     def recreate(self) -> None:
-        """Delete the hub and create it anew: another creation time, empty partitions, no links."""
+        """Delete and recreate the hub: it has a new creation time, empty partitions and no links."""
         self._run(self._begin())
         self.hang_up()
 
     def expire(self, partition: int, before: int) -> None:
-        """Let retention take the events of a partition below a sequence number."""
+        """Delete the events of a partition below a sequence number, as retention does."""
         found = self._partitions[partition]
         found.events, found.begin = found.events[before - found.begin :], before
 
@@ -147,7 +147,7 @@ class HubServer:
         chosen = self._partitions if partition is None else [self._partitions[partition]]
         return [event for one in chosen for event in one.events]
 
-    # What a connection asks
+    # Called by connections
 
     def refuses_link(self, address: bytes) -> tuple[bytes, bytes] | None:
         if address.startswith(b"$"):
@@ -183,7 +183,10 @@ class HubServer:
         return 200, "OK", value
 
     def send(self, message: Message, partition: int | None) -> Outcome:
-        """Take a send; partition: where the client wants it, None for: by its key."""
+        """Store the events of a send.
+
+        partition: the partition that the client chose, or None to choose by key.
+        """
         match self.fault:
             case Fault.THROTTLED:
                 return Outcome(reject=(_BUSY, _THROTTLED))
@@ -195,7 +198,7 @@ class HubServer:
         return Outcome(drop=self.fault is Fault.DROPS_AFTER, wait=self._held if self.fault is Fault.SILENT else None)
 
     async def wait_for(self, partition: int, sequence: int) -> None:
-        """Wait until a partition holds a sequence number, or has held it."""
+        """Wait until a partition has reached a sequence number."""
         while (found := self._partitions[partition]).next() <= sequence:
             found.grown.clear()
             await found.grown.wait()
@@ -219,13 +222,13 @@ class HubServer:
     def begin(self, partition: int) -> int:
         return self._partitions[partition].begin
 
-    # Inside the thread
+    # Called within the hub's thread
 
     def _store(self, message: Message, partition: int | None) -> None:
         annotations = message.message_annotations or {}
         key = annotations.get(_KEY)
         data: list[bytes] = [bytes(part) for part in message.data]  # type: ignore[union-attr]
-        is_batch = not message.application_properties  # each of our events has some
+        is_batch = not message.application_properties  # each of our events has application properties
         events = [decode_payload(memoryview(part)) for part in data] if is_batch else [message]
         by_key = crc32(key) % self._count if key else 0
         found = self._partitions[by_key if partition is None else partition]
@@ -245,7 +248,7 @@ class HubServer:
         connection = HubConnection(self, reader, writer)
         self._connections.add(connection)
         task = asyncio.current_task()
-        assert task, "a server calls back in a task"
+        assert task, "asyncio calls this in a task"
         self._tasks.add(task)
         try:
             if self.fault is Fault.DEAF:
@@ -253,7 +256,7 @@ class HubServer:
             else:
                 await connection.run()
         except asyncio.CancelledError:
-            pass  # the server goes down
+            pass  # the server stops
         finally:
             writer.close()
             self._connections.discard(connection)

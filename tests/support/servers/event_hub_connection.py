@@ -1,6 +1,7 @@
-"""One AMQP connection of the tests' event hub, over the codec of the SDK itself: proves our calls, not the wire format.
+"""One AMQP connection of the test event hub.
 
-Frames arrive as lists of fields, in the order of the AMQP specification; handles are the client's, in both directions.
+It uses the codec of the Azure SDK, so it tests our requests, not the wire format. Frames arrive as lists of fields in
+the order of the AMQP specification. Both directions use the client's handles.
 """
 
 import asyncio
@@ -42,12 +43,12 @@ _POSITION = re.compile(rb"x-opt-(sequence-number|offset) (>=?) '(-?\d+)'")
 
 
 class Dropped(Exception):
-    """The fault that is on says: hang up."""
+    """Close the connection because of the current fault."""
 
 
 @dataclass(slots=True)
 class _Link:
-    """One link of a session, over which the client receives or sends."""
+    """A link of a session on which the client receives or sends."""
 
     handle: int
     address: bytes
@@ -60,7 +61,7 @@ class _Link:
 
 
 class HubConnection:
-    """Answers one client until it goes, or until a fault says otherwise."""
+    """Serve one client until it disconnects or a fault ends the connection."""
 
     def __init__(self, hub: "HubServer", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._hub = hub
@@ -83,7 +84,7 @@ class HubConnection:
             self._writer.close()
 
     def detach_all(self, condition: bytes) -> None:
-        """Detach every link that is not the service's own, as a hub does with links that were idle."""
+        """Detach every link except those of the service itself, as a hub does with idle links."""
         for (channel, handle), link in list(self._links.items()):
             if not link.address.startswith(b"$"):
                 self._detach(channel, handle, condition, b"The link was idle for too long.")
@@ -95,7 +96,7 @@ class HubConnection:
         await self._reader.readexactly(8)
         self._writer.write(b"AMQP\x03\x01\x00\x00")
         self._send(0, SASLMechanism(sasl_server_mechanisms=[b"ANONYMOUS", b"MSSBCBS"]), b"\x01")
-        assert await self._read(), "the client says which mechanism it takes"
+        assert await self._read(), "the client names its mechanism"
         self._send(0, SASLOutcome(code=0, additional_data=None), b"\x01")
 
     async def _read(self) -> tuple[int, int, list[Any]] | None:
@@ -181,7 +182,7 @@ class HubConnection:
             link.more_credit.set()
 
     async def _deliver(self, channel: int, link: _Link, partition: int) -> None:
-        """Send what stands at or behind the link's position while there is credit."""
+        """Send the messages from the link's position on while the client has granted credit."""
         while True:
             await self._hub.wait_for(partition, link.position)
             if link.credit <= 0:
@@ -189,7 +190,7 @@ class HubConnection:
                 await link.more_credit.wait()
                 continue
             message = self._hub.message(partition, link.position)
-            if message is None:  # it has expired
+            if message is None:  # the message has expired
                 link.position += 1
                 continue
             link.position += 1
@@ -212,9 +213,9 @@ class HubConnection:
     async def _transfer(self, channel: int, fields: list[Any]) -> None:
         link = self._links.get((channel, fields[0]))
         if link is None:
-            return  # it was detached meanwhile
+            return  # the link was detached in the meantime
         link.parts += fields[-1]
-        if fields[5]:  # more to come
+        if fields[5]:  # the frame is not the last of its message
             return
         message, link.parts = decode_payload(memoryview(bytes(link.parts))), bytearray()
         if link.address in (b"$cbs", b"$management"):
@@ -252,7 +253,7 @@ class HubConnection:
         self._send(channel, frame)
 
     def _answer(self, channel: int, address: bytes, request: Message) -> None:
-        """Answer a request to the service itself on the link that the client receives on."""
+        """Answer a management or token request on the link on which the client receives."""
         asked = {_text(key): value for key, value in (request.application_properties or {}).items()}
         status, description, value = (
             self._hub.put_token(asked, request.value) if address == b"$cbs" else self._hub.management(_decoded(asked))
@@ -261,7 +262,7 @@ class HubConnection:
             link for (at, _), link in self._links.items()
             if at == channel and link.address == address and link.is_receiver
         )  # fmt: skip
-        assert request.properties, "a request has an id, by which its answer is known"
+        assert request.properties, "a request has an id, which the answer refers to"
         response = Message(
             value=value or None,
             properties=Properties(correlation_id=request.properties.message_id),  # type: ignore[arg-type] # any kind of id
@@ -271,7 +272,7 @@ class HubConnection:
 
 
 def _selector(filters: Any) -> tuple[str, bool, int]:
-    """Read where a receiver wants to begin: by `sequence-number` or `offset`, itself included or not."""
+    """Return a receiver's start position: `sequence-number` or `offset`, whether it is inclusive, and its value."""
     for value in (filters or {}).values():
         text = value if isinstance(value, bytes) else next(iter(value.values())) if isinstance(value, dict) else b""
         if found := _POSITION.search(bytes(text)):

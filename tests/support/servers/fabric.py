@@ -1,6 +1,7 @@
-"""A stand-in of Fabric's REST API: one workspace, every request judged by Microsoft's description, answers too.
+"""A stand-in for Fabric's REST API with one workspace.
 
-It cannot say what Fabric does with what it takes: that a definition is valid, a role is enough, a name is free again.
+It checks every request and answer against Microsoft's description of the API. It does not test what Fabric does with a
+request: whether a definition is valid, a role is sufficient or a name is available again.
 """
 
 import json
@@ -34,9 +35,10 @@ Answer = tuple[int, Any, dict[str, str]]
 
 
 class FabricServer(ThreadingHTTPServer):
-    """One workspace. wrong: what was asked that Fabric does not know; refuse: may answer in its place, spoil: after it.
+    """One workspace.
 
-    publishing: the state in which an environment is found after it was published, one for each look.
+    wrong: requests that Fabric's API does not have. refuse: may answer instead of the server. spoil: may change an
+    answer. publishing: the states of an environment after publishing, one per request.
     """
 
     def __init__(self) -> None:
@@ -73,7 +75,7 @@ class FabricServer(ThreadingHTTPServer):
         return [each for each in self.asked if each[0] != "GET"]
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
-        """Judge a request, and answer as the workspace then is."""
+        """Check a request and answer from the current state of the workspace."""
         with self._lock:
             self.asked.append((method, path))
             if refused := self.refuse(method, path, len(self.asked)):
@@ -90,12 +92,13 @@ class FabricServer(ThreadingHTTPServer):
             do: Callable[..., Answer] = getattr(self, name + ("_one" if route.template.endswith("}") else ""))
             try:
                 return self.spoil(method, path, do(named, query, body))
-            except Exception as error:  # ours, which no client shall take for Fabric's
+            # an error of the stand-in, which the client must not mistake for an answer of Fabric
+            except Exception as error:
                 self.wrong.append(repr(error))
                 raise
 
     def onelake(self, method: str, path: str) -> Answer:
-        """Answer a request to a file behind the shortcut, by the rights of the connection's identity."""
+        """Answer a request to a file behind the shortcut, by the permissions of the connection's identity."""
         with self._lock:
             workspace, _, files, shortcut, layer, name = path.removeprefix("/onelake/").split("/")
             if (workspace, files, shortcut) != (self.id, "Files", "headwater") or not name:
@@ -108,7 +111,7 @@ class FabricServer(ThreadingHTTPServer):
 
     def _judge(self, method: str, template: str, body: Any) -> None:
         area, model = _BODIES.get((method, template), ("", ""))
-        assert (body is not None) == bool(model), f"{method} {template} takes {model or 'no body'}"
+        assert (body is not None) == bool(model), f"{method} {template} accepts {model or 'no body'}"
         found = problems(body, model, area) if model else []
         assert not found, f"{method} {template}: {'; '.join(found)}"
 
@@ -217,20 +220,20 @@ class FabricServer(ThreadingHTTPServer):
         return judged(200, state, "OperationState", headers={"retry-after": "0"})
 
     def _later(self, *states: str) -> Answer:
-        """Accept what takes long: the operation is asked for twice before it has succeeded."""
+        """Accept a long-running operation, which succeeds at the third request for its state."""
         name = str(uuid.uuid4())
         self._operations[name] = list(states or ("NotStarted", "Running", "Succeeded"))
-        # an address that no token may be sent to: ours takes the id alone
+        # clients must not send a token to this address; ours uses only the id
         headers = {"location": f"https://elsewhere.example/{name}", "x-ms-operation-id": name, "retry-after": "0"}
         return 202, None, headers
 
     def fail_later(self) -> Answer:
-        """Accept what then fails."""
+        """Accept a long-running operation that fails."""
         return self._later("Running", "Failed")
 
 
 def judged(status: int, value: Any, model: str, area: str = "core", headers: dict[str, str] | None = None) -> Answer:
-    """Answer with a value that Microsoft's model has: a stand-in that says something else would prove nothing."""
+    """Answer with a value, after checking that it matches Microsoft's model."""
     found = problems(value, model, area)
     assert not found, found
     return status, value, headers or {}
@@ -246,7 +249,7 @@ def page(values: list[dict[str, Any]], query: dict[str, str], model: str, area: 
 
 
 def refusal(status: int, code: str, message: str, **headers: str) -> Answer:
-    """Answer that it is not done."""
+    """Answer with an error."""
     return (
         status,
         {"errorCode": code, "message": message},
@@ -256,8 +259,8 @@ def refusal(status: int, code: str, message: str, **headers: str) -> Answer:
 
 @contextmanager
 def running_fabric() -> Iterator[FabricServer]:
-    """Run a stand-in; nothing that it does not know may have been asked of it in the end."""
-    routes()  # which takes longer than a client waits where the machine is busy
+    """Run the stand-in. At the end, checks that it received no invalid request."""
+    routes()  # load in advance: on a busy machine this takes longer than a client waits
     with FabricServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -308,4 +311,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do not log requests."""

@@ -1,4 +1,4 @@
-"""Microsoft's own description of Fabric's REST API, as its Python SDK carries it, as judge of requests and answers."""
+"""Check requests and answers against Microsoft's description of Fabric's REST API, taken from its Python SDK."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ _PRIMITIVES: dict[str, tuple[type, ...]] = {
 
 
 class Route(NamedTuple):
-    """A request that Fabric knows; template: as documented, such as `/workspaces/{workspaceId}/items`."""
+    """A request of Fabric's API. template: its documented path, such as `/workspaces/{workspaceId}/items`."""
 
     method: str
     template: str
@@ -30,7 +30,7 @@ class Route(NamedTuple):
 
 @cache
 def routes() -> list[Route]:
-    """Return all that can be asked of the areas that we use."""
+    """Return all requests of the API areas that we use."""
     found = []
     for area in _AREAS:
         source = inspect.getsource(_module(area, "operations._operations"))
@@ -44,17 +44,17 @@ def routes() -> list[Route]:
 
 
 def route_of(method: str, path: str, query: dict[str, str]) -> tuple[Route, dict[str, str]]:
-    """Return the route of a request and what its path names; raises AssertionError where Fabric has none."""
+    """Return the route of a request and its path parameters. Raises AssertionError if Fabric has no such route."""
     for route in routes():
         if route.method == method and (found := route.pattern.fullmatch(path)):
             unknown = query.keys() - route.query - {"continuationToken"}
-            assert not unknown, f"{method} {route.template} has no {sorted(unknown)}"
+            assert not unknown, f"{method} {route.template} has no parameter {sorted(unknown)}"
             return route, found.groupdict()
     raise AssertionError(f"Fabric has no {method} {path}")
 
 
 def problems(value: Any, model: str, area: str = "core", where: str = "") -> list[str]:
-    """Return what of a JSON value Microsoft's model of that name does not have, or wants and does not find."""
+    """Return how a JSON value differs from Microsoft's model: unknown fields, missing fields and wrong types."""
     if model.startswith("["):
         if not isinstance(value, list):
             return [f"{where} is no list"]
@@ -101,6 +101,6 @@ def _model(name: str, area: str) -> Any:
 
 
 def _module(area: str, name: str) -> ModuleType:
-    with warnings.catch_warnings():  # its texts have escapes that Python does not know
+    with warnings.catch_warnings():  # the SDK's texts contain invalid escape sequences
         warnings.simplefilter("ignore")
         return import_module(f"microsoft_fabric_api.generated.{area}.{name}")

@@ -1,8 +1,8 @@
-"""A stand-in of Google's Cloud Storage, as far as delta-rs and obstore ask it: objects of a bucket, by its XML API.
+"""A stand-in for Google Cloud Storage that serves the requests of delta-rs and obstore: objects of a bucket.
 
-Written after Google's reference of that API (PUT, GET, HEAD and DELETE Object, List Objects version 2, the precondition
-`x-goog-if-generation-match`). What is not of it is answered with 400 and noted in `wrong`. It proves our calls, not the
-service: fake-gcs-server, the emulator that others use, does not take a PUT of this API.
+It follows Google's reference of the XML API (PUT, GET, HEAD and DELETE Object, List Objects version 2, the precondition
+`x-goog-if-generation-match`). It answers other requests with 400 and adds them to `wrong`. It tests our requests, not
+the service. The common emulator fake-gcs-server does not accept a PUT of this API.
 """
 
 import json
@@ -24,9 +24,10 @@ _ONCE = b"<Error><Code>PreconditionFailed</Code></Error>"
 
 @dataclass
 class GcsServer:
-    """One bucket, `lake`. refused: preconditions that were not met; wrong: what was no request of the API.
+    """One bucket, `lake`.
 
-    is_heeding: a precondition is kept; no store of Google's is otherwise, but some that speak S3's protocol are.
+    refused: number of failed preconditions. wrong: requests that the API does not have. is_heeding: whether the server
+    checks preconditions. Google always does, but some stores with S3's protocol do not.
     """
 
     objects: dict[str, tuple[bytes, str]] = field(default_factory=dict)
@@ -38,13 +39,13 @@ class GcsServer:
 
     @property
     def options(self) -> dict[str, str]:
-        """Return the storage options that lead here."""
+        """Return the storage options that lead to this server."""
         empty = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
         key = {"gcs_base_url": self.url, "disable_oauth": True, **empty}
         return {"google_service_account_key": json.dumps(key), "allow_http": "true"}
 
     def put(self, name: str, content: bytes, generation: str | None) -> int:
-        """Write an object, with the precondition that there is none if `generation` is 0; returns the status."""
+        """Write an object and return the status. If `generation` is 0, the object must not exist yet."""
         with self.one_at_a_time:
             if generation == "0" and name in self.objects and self.is_heeding:
                 self.refused += 1
@@ -53,7 +54,7 @@ class GcsServer:
             return 200
 
     def listed(self, query: dict[str, list[str]]) -> bytes:
-        """List objects behind a name, with what lies below a delimiter as prefixes."""
+        """List objects by prefix, and return the folders up to the delimiter as common prefixes."""
         prefix, after = query.get("prefix", [""])[0], query.get("start-after", [""])[0]
         delimiter = query.get("delimiter", [""])[0]
         with self.one_at_a_time:
@@ -78,7 +79,6 @@ def _now() -> datetime:
 
 @contextmanager
 def running_gcs() -> Iterator[GcsServer]:
-    """Run the stand-in on loopback."""
     state = GcsServer()
 
     class Handler(_Handler):
@@ -151,4 +151,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Do not log requests."""

@@ -1,4 +1,4 @@
-"""A stand-in of an HTTP API on loopback: a function judges each request and answers, all requests are kept."""
+"""A stand-in for an HTTP API on loopback: a function checks and answers each request, and the server records them."""
 
 import json
 import threading
@@ -18,11 +18,11 @@ class Asked(NamedTuple):
 
 
 Answered = tuple[int, dict[str, str], Any]
-"""Status, headers, what the body is the JSON of; bytes go as they are."""
+"""Status, headers, and a body: bytes are sent unchanged, other values as JSON."""
 
 
 class JudgedServer:
-    """Listens on a free port until the `with` block is left."""
+    """Listens on a free port until its `with` block ends."""
 
     def __init__(self, judge: Callable[[Asked], Answered]) -> None:
         self.asked: list[Asked] = []
@@ -42,7 +42,7 @@ class JudgedServer:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Do not log requests."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)

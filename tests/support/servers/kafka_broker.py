@@ -1,4 +1,4 @@
-"""A real Kafka broker from its Maven jars: one node in KRaft mode, on free ports, in a folder."""
+"""Run a real Kafka broker from its Maven jars: one node in KRaft mode, on free ports, in a folder."""
 
 import os
 import signal
@@ -58,13 +58,14 @@ controller.quorum.election.backoff.max.ms=300
 
 
 class Broker:
-    """One broker; `servers` takes clients without credentials, `secured` those with USER and PASSWORD.
+    """One broker with three listeners.
 
-    `tokens` takes who brings a token of `issuer` for HUB; whose token has expired is hung up on.
+    `servers` accepts clients without credentials, `secured` those with USER and PASSWORD, and `tokens` those with a
+    token of `issuer` for HUB. The broker closes connections whose token has expired.
     """
 
     def __init__(self, folder: Path, issuer: OidcServer) -> None:
-        """Format the folder and start."""
+        """Format the folder and start the broker."""
         plain, sasl, tokens, controller = _free_ports(4)
         self.servers, self.secured, self.tokens = (f"127.0.0.1:{port}" for port in (plain, sasl, tokens))
         self.issuer = issuer
@@ -91,7 +92,7 @@ class Broker:
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
 
     def start(self) -> None:
-        """Start it, on the ports of before, and wait until it answers."""
+        """Start the broker on its earlier ports, and wait until it answers."""
         with (self._folder / "broker.log").open("ab") as output:
             self._process = subprocess.Popen(
                 [*self._java, "kafka.Kafka", str(self._config)], stdout=output, stderr=subprocess.STDOUT
@@ -100,17 +101,17 @@ class Broker:
         admin.list_topics(timeout=READY_S)
 
     def kill(self) -> None:
-        """Kill it as a power cut would."""
+        """Kill the broker as a power cut would."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop it, if it still runs."""
+        """Stop the broker if it still runs."""
         if self._process is not None:
             self._end(signal.SIGTERM)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Let it keep its connections and say nothing."""
+        """Suspend the broker: its connections stay open, but it does not answer."""
         assert self._process
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
@@ -119,11 +120,11 @@ class Broker:
             os.kill(self._process.pid, signal.SIGCONT)
 
     def topic(self, name: str, partitions: int = 1, **config: str) -> str:
-        """Create a topic; returns its name."""
+        """Create a topic. Returns its name."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         self._await(self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]))
         while len(self.admin.list_topics(name, READY_S).topics[name].partitions) < partitions:
-            pass  # the broker that answers learns of it a moment after the one that decides
+            pass  # the broker that answers learns of the topic a moment after the controller
         return name
 
     def delete_topic(self, name: str) -> None:
@@ -135,14 +136,14 @@ class Broker:
         self._await(self.admin.delete_records([TopicPartition(topic, partition, before)]))
 
     def produce(self, topic: str, bodies: Sequence[bytes], partition: int = 0, **options: Any) -> None:
-        """Write bare records as other programs do, without our headers."""
+        """Write plain records as other programs do, without Headwater's headers."""
         producer = self.producer(**options)
         for body in bodies:
             producer.produce(topic, body, partition=partition)
         assert producer.flush(READY_S) == 0
 
     def producer(self, **options: Any) -> Producer:
-        """Return a client that writes; options: of librdkafka, with underscores."""
+        """Return a producer client. options: librdkafka options, with underscores instead of dots."""
         named = {key.replace("_", "."): value for key, value in options.items()}
         return Producer({"bootstrap.servers": self.servers, "log_level": 0, "linger.ms": 1, **named})
 
@@ -159,7 +160,7 @@ class Broker:
 
 @contextmanager
 def running_broker(folder: Path) -> Iterator[Broker]:
-    """Run a broker in an empty folder, stopped at the end."""
+    """Run a broker in an empty folder, and stop it at the end."""
     with OidcServer() as issuer:
         broker = Broker(folder, issuer)
         try:
@@ -169,7 +170,7 @@ def running_broker(folder: Path) -> Iterator[Broker]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return free ports; all are held until the last is found, so that they differ."""
+    """Return free ports. All sockets stay open until the last port is found, so the ports differ."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:

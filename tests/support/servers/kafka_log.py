@@ -1,4 +1,4 @@
-"""Kafka as the log, in the hands of tests: addresses of a broker's topics, and appends."""
+"""Use Kafka as the log in tests: addresses of a broker's topics, and appends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ def address(kafka: Broker, topic: str, **options: str) -> KafkaAddress:
 
 
 def with_log(at: KafkaAddress, work: Callable[[KafkaLog], Awaitable[Any]], queued_bytes: int = 64 << 20) -> Any:
-    """Open a log in a loop of its own, work with it, close it."""
+    """Open a log in a new event loop, call `work` with it, and close it."""
 
     async def run() -> Any:
         log = KafkaLog(at, queued_bytes=queued_bytes, largest_bytes=LARGEST, forget_claims=lambda: None)
@@ -40,14 +40,14 @@ def append(at: KafkaAddress, *records: Record, timeout_s: float = PATIENCE_S) ->
 
 
 def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
-    """Name a topic at the listener that wants credentials, as an event hub's Kafka endpoint does."""
+    """Return the address of a topic at the listener that requires credentials, like an event hub's Kafka endpoint."""
     options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanisms": "PLAIN", "sasl_username": USER}
     named = address(kafka, topic, **{**options, "sasl_password": PASSWORD, **more})
     return KafkaAddress(kafka.secured, topic, named.group, named.options)
 
 
 def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> KafkaAddress:
-    """Name a topic at the listener that wants tokens, as an event hub's Kafka endpoint does; of this app's identity."""
+    """Return the address of a topic at the listener that requires tokens, for an app with a managed identity."""
     plain = {"security.protocol": "SASL_PLAINTEXT"}
     return KafkaAddress(
         kafka.tokens, topic, "headwater", plain, scope, partial(entra_token_callback, scope, f"app-{topic}")
@@ -55,7 +55,9 @@ def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> 
 
 
 def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:
-    """Name the same listener, for a service principal: by options that Spark's client has, too."""
+    """Return the address of a topic at the same listener for a service principal, with options that Spark also
+    supports.
+    """
     options = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanisms": "OAUTHBEARER",

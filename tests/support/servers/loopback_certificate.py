@@ -1,4 +1,4 @@
-"""A certificate for servers of tests."""
+"""A TLS certificate for test servers."""
 
 import datetime
 import ipaddress
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def loopback_certificate(folder: Path) -> Path:
-    """Make a certificate of loopback that is its own authority, with its key behind it."""
+    """Write a self-signed certificate for 127.0.0.1 and its key to one file. Returns the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""An OIDC issuer on this machine: real HTTP, real keys, the authorization code with PKCE, and what can go wrong."""
+"""An OIDC issuer on this machine with real HTTP, real keys, the authorization code flow with PKCE, and faults."""
 
 import base64
 import hashlib
@@ -21,7 +21,10 @@ CLIENT_SECRET = "very-secret-of-a-principal"
 
 
 class SigningKey:
-    """A key of the issuer. kind: RS256 or ES256; changes: replaces members of what is published, None removes one."""
+    """A key of the issuer.
+
+    kind: RS256 or ES256. changes: replaces members of the published key; None removes a member.
+    """
 
     def __init__(self, kid: str, kind: str = "RS256", bits: int = 2048) -> None:
         self.kid, self.kind = kid, kind
@@ -39,16 +42,16 @@ class SigningKey:
 
 @cache
 def _first_key() -> SigningKey:
-    """Return the key that each issuer begins with: making one costs a tenth of a second."""
+    """Return the first key of each issuer, cached because creating a key takes a tenth of a second."""
     return SigningKey("first")
 
 
 class OidcServer:
-    """Listens until the `with` block ends.
+    """An issuer that listens until its `with` block ends.
 
-    keys: those that are published; claims: what people's tokens say more; is_down: answers 503; asked: paths;
-    said: replaces members of what it says of itself; lives_s: how long tokens of applications live; given: to whom one
-    was given, newest last; cookies: that came back of the one that each answer sets.
+    `keys`: the published keys. `claims`: additional claims in tokens of people. `is_down`: answer with 503. `asked`:
+    requested paths. `said`: replaces members of the discovery document. `lives_s`: lifetime of application tokens.
+    `given`: clients that received an application token, newest last. `cookies`: cookies that clients sent back.
     """
 
     def __init__(self) -> None:
@@ -89,7 +92,7 @@ class OidcServer:
         self._thread.join()
 
     def token(self, key: SigningKey | None = None, **claims: Any) -> str:
-        """Return a token for our audience, of this minute; a claim of None is left out."""
+        """Return a token for our audience, issued now. A claim of None is omitted."""
         key, now = key or self.keys[-1], int(time.time())
         said = {"iss": self.url, "aud": AUDIENCE, "sub": "s", "iat": now, "nbf": now, "exp": now + 300, **claims}
         said = {name: value for name, value in said.items() if value is not None}
@@ -144,7 +147,9 @@ class OidcServer:
         return None
 
     def _client_credentials(self, handler: BaseHTTPRequestHandler, sent: dict[str, str]) -> None:
-        """Give a token to a service principal, who names itself as RFC 6749 has it: in the body or by basic."""
+        """Give a token to a service principal, which sends its secret in the body or with basic authentication (RFC
+        6749).
+        """
         said = handler.headers["authorization"] or ""
         client, _, secret = base64.b64decode(said.removeprefix("Basic ")).decode().partition(":")
         client, secret = sent.get("client_id", client), sent.get("client_secret", secret)
@@ -153,7 +158,9 @@ class OidcServer:
         return _answer(handler, 200, self._application_token(client, sent["scope"].removesuffix("/.default")))
 
     def _application_token(self, client: str, audience: str) -> dict[str, Any]:
-        """Return a token for what was asked for, as Entra ID does: it does not know who is right to ask."""
+        """Return a token for the requested audience, as Entra ID does: it does not check whether the client has a role
+        there.
+        """
         self.given.append(client)
         token = self.token(sub=client, aud=audience, exp=int(time.time()) + self.lives_s)
         return {"access_token": token, "token_type": "Bearer", "expires_in": self.lives_s, "resource": audience}

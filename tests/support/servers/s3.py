@@ -1,4 +1,4 @@
-"""S3 as far as moto is it: a server of its own process, whose buckets are in its memory."""
+"""An S3 server for tests: moto in a separate process, which keeps buckets in memory."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ _START_S = 60.0
 
 
 class S3Server:
-    """Not there before `start`; its address is known."""
+    """An S3 server. Its address is known before `start`, which starts it."""
 
     def __init__(self) -> None:
         with socket() as free:
@@ -26,7 +26,7 @@ class S3Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def options(self, secret: object) -> dict[str, Any]:
-        """Return how targets reach it; any key will do."""
+        """Return the storage options of targets. The server accepts any key."""
         keys = {"aws_access_key_id": "someone", "aws_secret_access_key": secret}
         return {"aws_region": REGION, "aws_endpoint_url": self.url, **keys}
 
@@ -39,7 +39,7 @@ class S3Server:
                 with urlopen(f"{self.url}/moto-api/data.json", timeout=5):
                     return self
             except OSError:
-                assert self._process.poll() is None, "moto has ended: is it installed?"
+                assert self._process.poll() is None, "moto has exited: is it installed?"
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
 
@@ -48,13 +48,13 @@ class S3Server:
         return Session().create_client("s3", region_name=REGION, endpoint_url=self.url, **keys)
 
     def bucket(self) -> str:
-        """Make a bucket; returns its name."""
+        """Create a bucket and return its name."""
         name = f"b-{uuid4().hex}"
         self.client().create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
         return name
 
     def files(self, bucket: str) -> dict[str, bytes]:
-        """Return what is in a bucket, by name."""
+        """Return the content of all files in a bucket, by name."""
         client = self.client()
         names = [each["Key"] for each in client.list_objects_v2(Bucket=bucket).get("Contents", [])]
         return {name: client.get_object(Bucket=bucket, Key=name)["Body"].read() for name in names}

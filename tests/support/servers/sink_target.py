@@ -1,4 +1,4 @@
-"""A target that a test scripts: it refuses, fails, slows, hangs up, and keeps what it took, in order."""
+"""A sink target that a test scripts: it refuses, fails, slows down or hangs up, and records the accepted events."""
 
 import json
 import threading
@@ -16,7 +16,10 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Slowness:
-    """How an answer never arrives: its first bytes come at once, then one byte after the other, or nothing."""
+    """An answer that never completes.
+
+    `at_once` bytes arrive immediately. The rest arrives byte by byte, or not at all if `is_silent`.
+    """
 
     at_once: int = 0
     is_silent: bool = False
@@ -24,7 +27,10 @@ class Slowness:
 
 @dataclass(frozen=True)
 class Said:
-    """An answer; hang_up: none at all; slow: one that never arrives whole until the server is awake again."""
+    """An answer.
+
+    hang_up: close the connection without an answer. slow: do not complete the answer until the server is `awake`.
+    """
 
     status: int = 200
     body: bytes = b"{}"
@@ -35,7 +41,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its events, whether posted one by one or batched, and its headers in lower case."""
+    """A request: its events, sent singly or as a batch, and its headers in lower case."""
 
     path: str
     events: list[Any]
@@ -44,14 +50,14 @@ class Asked:
 
 
 class SinkServer:
-    """A local HTTP server; `answer` decides about each request, what it answers 2xx to is `taken`."""
+    """A local HTTP server. `answer` answers each request, and `taken` contains the events answered with 2xx."""
 
     def __init__(self) -> None:
         self.answer: Callable[[Asked], Said] = lambda _: Said()
         self.asked: list[Asked] = []
         self.taken: list[Any] = []
         self.awake = threading.Event()
-        """Set: slow answers, those that are under way included, end."""
+        """When set, slow answers end, including those in progress."""
         self._changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -59,9 +65,11 @@ class SinkServer:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def wait(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds of what was asked or taken."""
+        """Wait until a condition on the requests or the accepted events is true."""
         with self._changed:
-            assert self._changed.wait_for(holds, PATIENCE_S), f"{len(self.asked)} asked, {len(self.taken)} taken"
+            assert self._changed.wait_for(holds, PATIENCE_S), (
+                f"timeout after {len(self.asked)} requests and {len(self.taken)} accepted events"
+            )
 
     def close(self) -> None:
         self._server.shutdown()
@@ -91,7 +99,8 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = (
-            True  # head and body are two writes: the second would wait 40 ms for an acknowledgement
+            # head and body are two writes: with Nagle's algorithm the second would wait 40 ms for an acknowledgement
+            True
         )
 
         def do_POST(self) -> None:
@@ -121,10 +130,11 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, text)
             self.end_headers()
             self.wfile.write(said.body)
-            self.close_connection = "content-length" in said.headers  # it said more than comes
+            # the header announces more bytes than the body has
+            self.close_connection = "content-length" in said.headers
 
         def _dawdle(self, slow: Slowness, body: bytes) -> None:
-            """Send bytes more slowly than any deadline allows, until the server is awake or the client is gone."""
+            """Send bytes more slowly than any deadline allows, until the server is awake or the client disconnects."""
             self.close_connection = True
             head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body) + 9000}\r\n\r\n".encode()
             whole = head + body + b" " * 9000
@@ -143,7 +153,7 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
 
 
 def eventually(holds: Callable[[], Any]) -> None:
-    """Wait for what no event tells of: rows of a table, a file of a process."""
+    """Poll a condition that no event announces, such as rows of a table or a file of another process."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline, holds

@@ -1,6 +1,6 @@
-"""A shop's day as a DAG: a file is taken as it is, a statement runs in a database, another says its lineage itself.
+"""A shop's day as a DAG: a task copies a file, one runs a statement in a database, and one reports its own lineage.
 
-Runs in the environment of Airflow (`tools.producer_envs`), which has no Headwater.
+Runs in the environment of Airflow (`tools.producer_envs`), in which Headwater is not installed.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ SUM_UP = "INSERT INTO revenue (customer, total) SELECT customer, SUM(amount) FRO
 
 
 class SaysItsLineage(BaseOperator):  # type: ignore[misc]
-    """An operator as a team writes them: no hook of Airflow's does its work, so it tells what it reads and writes."""
+    """A custom operator without a hook. It reports what it reads and writes."""
 
     def execute(self, context: Any) -> None:
-        """Do nothing: what is sent is what matters here."""
+        """Do nothing. Only the events matter."""
 
     def get_openlineage_facets_on_complete(self, _: Any) -> Any:
-        """Return the tables, and the statement between them."""
+        """Return the tables, and the statement that connects them."""
         return OperatorLineage(
             inputs=[Dataset(namespace=SHOP, name="shop.public.orders")],
             outputs=[Dataset(namespace=SHOP, name="shop.public.revenue")],

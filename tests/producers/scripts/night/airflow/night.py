@@ -1,7 +1,7 @@
-"""DAGs for recordings: each first succeeds and then fails in one of the ways in which nights fail.
+"""DAGs for recordings. Each first succeeds and then fails in a way that is typical for nightly jobs.
 
-Runs in an environment of Airflow 2.x or 3.x, which has no Headwater. A run's logical date decides what fails, so that
-the events of runs that succeed and of runs that fail come from one scheduler.
+Runs in an environment of Airflow 2.x or 3.x, in which Headwater is not installed. The logical date of a run decides
+what fails, so one scheduler sends the events of successful and of failed runs.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -27,11 +27,11 @@ RAW_FILES, FILES = "file://raw.example", "file://shop.example"
 
 
 class OutOfStock(Exception):
-    """The error of a team's own code."""
+    """An error from a team's own code."""
 
 
 def count(rows: int, day: int) -> int:
-    """Fail from the second day on, a level below the task's own function."""
+    """Fail from the second day on, one level below the task's own function."""
     if day > 1:
         raise OutOfStock(f"{rows} orders name products that are not in stock")
     return rows
@@ -43,17 +43,17 @@ def copy(logical_date: Any, **_: Any) -> None:
 
 
 def load(logical_date: Any, ti: Any, **_: Any) -> None:
-    """Succeed on the first day, in the second attempt on the second day, never on the third day."""
+    """Succeed on the first day, in the second attempt on the second day, and never on the third day."""
     if logical_date.day > 2 or (logical_date.day == 2 and ti.try_number == 1):
         raise ConnectionError("connection to orders.example timed out")
 
 
 def nothing(**_: Any) -> None:
-    """Do nothing: what is sent is what matters here."""
+    """Do nothing. Only the events matter."""
 
 
 def daily(name: str, days: int) -> Any:
-    """Return a DAG with a run for each of some days, one after the other."""
+    """Return a DAG with one run for each of some days."""
     return DAG(
         name,
         description=f"Nightly work of the shop: {name}.",

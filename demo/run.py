@@ -26,6 +26,7 @@ READY_S = 60.0
 CAUGHT_UP_S = 60.0
 STOP_S = 30.0
 RULES = Path(__file__).parent / "rules"
+LINEAGE = Path(__file__).parent / "lineage.yml"
 KEY = "of-the-demo"
 """The key that the listener sends. A Headwater on loopback without configured keys accepts any key."""
 
@@ -54,6 +55,7 @@ def main() -> int:
     try:
         with headwater(data) as up:
             console.print(f"Headwater listens on {up.url}, data in {_short(data)}")
+            declare_lineage(up.url)
             console.print(f"Spark runs the pipeline with listener {options.listener}, OneLake in {_short(onelake)}")
             run_pipeline(up.url, options.listener, onelake)
             audit = when_caught_up(up.url, KEY)
@@ -77,6 +79,14 @@ def add_rules(data: Path) -> None:
     for file in RULES.iterdir():
         if not (folder / file.name).exists():
             shutil.copyfile(file, folder / file.name)
+
+
+def declare_lineage(url: str) -> None:
+    """Declare what the listener does not report of some stages; raises Missing if Headwater does not accept it."""
+    command = [str(Path(sys.executable).with_name("headwater")), "declare", str(LINEAGE), "--server", url]
+    done = subprocess.run(command, env=os.environ | {"HEADWATER_KEY": KEY}, check=False)
+    if done.returncode:
+        raise Missing(f"Headwater did not accept {_short(LINEAGE)}. Its reasons are above.")
 
 
 @contextlib.contextmanager

@@ -295,9 +295,12 @@ def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str])
 
 def _may_continue(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
     """Return whether a dataset exists, or other datasets were written from it before it was dropped."""
-    number = snapshot.graph.dataset_number(dataset)
-    return number is not None and (
-        number not in counted.dropped_datasets or bool(snapshot.graph.readers_by_dataset.get(number))
+    graph, number = snapshot.graph, snapshot.graph.dataset_number(dataset)
+    if number is None or number not in counted.dropped_datasets:
+        return number is not None
+    return any(
+        counted.is_counted(reader) and graph.edge_sets[reader][1].output is not None
+        for reader in graph.readers_by_dataset.get(number, ())
     )
 
 

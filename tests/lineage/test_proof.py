@@ -7,21 +7,24 @@ from random import Random
 
 import pytest
 
+from tests.lineage.test_reference import canonical
 from tests.proof.campaign import OPERATORS, Tally, Variant, judged, smallest, variant_of, variants
 from tests.proof.event_edits import Mutation
 from tests.proof.index_campaign import campaign_of
-from tests.proof.judges import MemoryJudge
+from tests.proof.judges import MemoryJudge, ReferenceJudge
 from tests.proof.open_points import open_kinds, open_pairs
-from tests.proof.ranks import QUESTIONS, Answers, Asked, Column, Reached, unsafe_answers
+from tests.proof.ranks import QUESTIONS, Answers, Asked, Column, Mentions, Reached, unsafe_answers
 from tests.proof.reports import report
 from tests.proof.streams import Stream, questions_about, recordings, stream
 from tests.reference.records import Delivered
-from tests.reference.world_events import Json, at, facet, run_event, uuid
+from tests.reference.world_events import Json, at, deliver, facet, run_event, uuid
 from tests.rule_cases.events import done, table, writes
 
 pytestmark = pytest.mark.slow
 
 FEW, MANY = range(100), range(100, 5000)
+ALIKE = (9010, 9020, 9030, 9037, 9040, 9132, 9200, 9259)
+"""Worlds of which the reference and the rules once answered differently."""
 ENOUGH = 0.02
 """The minimum share of an operator's variants that must change an answer, so that the operator is useful."""
 NOTHING = Asked((), ())
@@ -43,6 +46,20 @@ def test_no_answer_is_safer_in_any_of_many_worlds(judge: str) -> None:
         "the violations no longer occur: remove them from open.toml"
     )
     assert [operator for operator in OPERATORS if tally.effective[operator] < ENOUGH * tally.variants[operator]] == []
+
+
+def test_reference_and_rules_give_the_same_answers_and_stops() -> None:
+    for number in ALIKE:
+        events = deliver(stream(number).events)
+        asked, was = questions_about(stream(number).events, Random(f"operators {number}")), Mentions(events)
+        ours, theirs = ReferenceJudge().answers(events, asked), MemoryJudge().answers(events, asked)
+        assert (ours.unused, ours.surface) == (theirs.unused, theirs.surface), number
+        for question in ("impact", "upstream"):
+            answers = zip(getattr(asked, question), getattr(ours, question), getattr(theirs, question), strict=True)
+            for column, one, other in answers:
+                name = was.bound(canonical(*column[:2]))
+                if not (other.is_refused or was.is_end_of_a_name(name) or was.is_alias(name)):
+                    assert one == other, (number, question, column)
 
 
 def test_open_kinds_are_told_apart_and_known() -> None:

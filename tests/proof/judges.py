@@ -114,9 +114,10 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
     try:
         found = reach_answer(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
     except NeverWritten:
-        return Reached(stops=frozenset({snapshot.resolve(names.canonical(*column[:2])).parts}))
+        stops = frozenset({snapshot.resolve(names.canonical(*column[:2])).parts})
+        return Reached(stops=stops, is_refused=True)
     except (NotKnown, WrongQuestion):
-        return Reached()
+        return Reached(is_refused=True)
     return Reached(
         frozenset(column_of(each) for each in found.columns),
         frozenset((stop.namespace, stop.dataset) for stop in found.stops),

@@ -32,10 +32,14 @@ UNKNOWN_USE, UNKNOWN_SURFACE = USE["unknown"], SURFACE["unknown"]
 
 
 class Reached(NamedTuple):
-    """The result of impact or upstream: columns, and the datasets at which column lineage stops."""
+    """The result of impact or upstream: columns, and the datasets at which column lineage stops.
+
+    is_refused: the judge refuses the question with a reason.
+    """
 
     columns: frozenset[Column] = frozenset()
     stops: frozenset[Name] = frozenset()
+    is_refused: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from tests.proof.event_edits import (
     time_of,
 )
 from tests.proof.ranks import all_sources
+from tests.reference.generations import NEVER, Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form, filters
-from tests.reference.records import Facets, facets_of, is_rdd_step, job_key
+from tests.reference.records import Facets, facets_of, is_rdd_step, job_key, runs_of
 from tests.reference.world_events import Json, deliver
 from tests.reference.write_kinds import EMPTIES, REPLACES
 
@@ -112,10 +113,26 @@ def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | Non
     return Mutation(changed_datasets(events, where, "inputs", place.name, change), tuple(where), what)
 
 
-def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Shorten the name of an input within `columnLineage`, as OpenLineage's SQL parser does.
+def drop_list(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop the list of columns of an output.
 
-    Lineage without transformations that names unlisted datasets yields to the SQL: see `drop_transformations`.
+    A run or declaration whose lineage has to account for all known columns of what it writes (rules 4.7 and 4.9) has to
+    account for fewer if no event names a column any more: see `trim_reader_schema`. SQL does not depend on them. And a
+    column that exists at one location of a name only has no counterpart at the others (rule 10.11).
+    """
+    having = [place for place in places(events, "outputs") if _columns(place.named)]
+    having = [
+        place
+        for place in having
+        if not (_lists_alone(events, place) and (_tells_lineage(events, place) or _has_moved(events, place)))
+    ]
+    return _drop_facet(events, chance, having, "schema")
+
+
+def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Shorten the name of an input inside `columnLineage`, as OpenLineage's SQL parser does.
+
+    Lineage without transformations that names what the run does not list yields to the SQL: see `drop_transformations`.
     """
     found = [
         (place, name)
@@ -273,6 +290,7 @@ REMOVALS: dict[str, Operator] = {
     "drop transformations": drop_transformations,
     "drop columnLineage": drop_column_lineage,
     "trim reader's schema": trim_reader_schema,
+    "drop list": drop_list,
     "shorten name": shorten_name,
     "drop SQL": drop_sql,
     "drop OVERWRITE": drop_overwrite,
@@ -357,19 +375,57 @@ def _told_columns(events: Sequence[Json], index: int) -> set[str]:
 
 def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
     """Return whether only a run that reads a dataset names a column for which a writer must account."""
-    bound, reading = bound_names(events), set(same_run(events, place.event))
-    name, columns = bound(place.name), set[str]()
-    others = set[str]()
-    for event in range(len(events)):
-        for role in ("inputs", "outputs", "dataset"):
-            sent = events[event].get(role) or []
-            for each in sent if isinstance(sent, list) else [sent]:
-                if bound((each["namespace"], each["name"])) == name:
-                    listed = {folded_column(column) for column in _columns(each)}
-                    (columns if event in reading and role == "inputs" else others).update(listed)
+    bound, columns, others = bound_names(events), *_listed_by(events, place)
     return not columns <= others and any(
-        _lists_too_few(events, each) for each in places(events, "outputs") if bound(each.name) == name
+        _lists_too_few(events, each) for each in places(events, "outputs") if bound(each.name) == bound(place.name)
     )
+
+
+def _listed_by(events: Sequence[Json], place: Place) -> tuple[set[str], set[str]]:
+    """Return the columns that a run lists for a dataset in one role, and those that other lists of it name.
+
+    Lists of other generations are of other columns.
+    """
+    delivered, own, others = deliver(events), set[str](), set[str]()
+    every = Generations(runs_of(each for each in delivered if "run" in each.event), Names(delivered, canonical_form))
+
+    def meant(index: int, role: str, named: Json) -> Dataset | None:
+        event = delivered[index]
+        return every.described(named, event) if role == "outputs" else every.said(named, event, None)
+
+    run, bound = set(same_run(events, place.event)), bound_names(events)
+    datasets = {
+        meant(each.event, each.role, each.named)
+        for each in places(events, place.role)
+        if each.event in run and bound(each.name) == bound(place.name)
+    }
+    for index, event in enumerate(events):
+        for role in ("inputs", "outputs", "dataset"):
+            sent = event.get(role) or []
+            for each in sent if isinstance(sent, list) else [sent]:
+                if meant(index, role, each) in datasets:
+                    is_own = index in run and role == place.role
+                    (own if is_own else others).update(folded_column(column) for column in _columns(each))
+    return own, others
+
+
+def _lists_alone(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether only the lists of a run for an output name some column of it."""
+    own, others = _listed_by(events, place)
+    return not own <= others
+
+
+def _has_moved(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether a name of an output means other locations, too."""
+    names = Names(deliver(events), canonical_form)
+    places = ({location for _, location in names.locations(alias)} for alias in names.bindings)
+    return any(len(each) > 1 and names.bound(*canonical_form(*place.name), NEVER) in each for each in places)
+
+
+def _tells_lineage(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether a run or a declaration of its job reports lineage of an output other than by SQL."""
+    own = [each for each in _outputs(events, place.event) if each.column_lineage]
+    return bool(own or _has_entries(events, place) or _of_declarations(events, place))
 
 
 def _names_other_columns(events: Sequence[Json], index: int) -> bool:
@@ -440,7 +496,7 @@ def _is_of_a_rewrite(events: Sequence[Json], place: Place) -> bool:
 
 
 def _selects_by_more(events: Sequence[Json], place: Place) -> bool:
-    """Return whether a run with lineage or SQL filters an input by a column that its lineage does not name."""
+    """Return whether a run with lineage or SQL filters an input by a column that neither of them names."""
     bound, outputs = bound_names(events), _outputs(events, place.event)
     sources = [step for each in outputs for step in steps_of(each.column_lineage)]
     named = {
@@ -449,6 +505,9 @@ def _selects_by_more(events: Sequence[Json], place: Place) -> bool:
         if bound((each["namespace"], each["name"])) == bound(place.name)
     }
     columns = {folded_column(each) for each in filters(place.named, Names(deliver(events), canonical_form))}
+    jobs = [facets_of(events[each]["job"]) for each in same_run(events, place.event)]
+    queries = [(job.get("sql") or {}).get("query", "").casefold() for job in jobs]
+    named |= {each for each in columns if any(f"`{each}`" in query for query in queries)}
     tells = _has_sql(events, place) or any(each.column_lineage or _has_entries(events, each) for each in outputs)
     return tells and not columns <= named
 

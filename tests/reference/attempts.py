@@ -123,7 +123,7 @@ class Attempts:
             writing
             for writing in [*lineage.current, *lineage.current_readers]
             if writing.job == job and writing.output == attempt.writing.output
-            if proven(lineage, lineage.opacity.accounts[writing.run], writing) == own
+            if (account := lineage.opacity.accounts[writing.run]).run and proven(lineage, account, writing) == own
         ]
         reads = attempt.writing.reads | attempt.writing.opaque
         used, written_from = reads, reads

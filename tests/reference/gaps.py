@@ -19,10 +19,11 @@ def left_out(
 
     listed: the columns that the run itself lists. others: columns known from elsewhere. They count if `listed` is
     partial (`is_part`) or lacks an accounted column. If there are no further columns, a partial list does not show what
-    it lacks.
+    it lacks, nor does
+    the missing list of a producer whose lists are parts.
     """
     nested = Nested(listed, key)
-    if is_part and listed and Nested(others, key).keys <= nested.keys:
+    if is_part and (not listed or Nested(others, key).keys <= nested.keys):
         return {WHOLE}
     if is_part or not listed or not all(nested.is_among(each, nested.keys) for each in accounted):
         nested = Nested([*listed, *others], key)

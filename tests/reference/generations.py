@@ -58,7 +58,7 @@ class Generations:
         change, end = changed(named), self.by_run.get((run.key, name)) if run else None
         if end and change == "DROP":
             return (*name, self._generation(name, end.time_us - 1))
-        if change == "RENAME" and run and (end or run.completes) and (before := _before(named)):
+        if change == "RENAME" and run and (end or run.completes) and (before := before_rename(named)):
             old = self.names.mention(before, event)
             return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
         return self.meant(name, event.time_us)
@@ -68,7 +68,7 @@ class Generations:
 
         A DROP or a RENAME describes the dataset from just before the change.
         """
-        change, before = changed(named), _before(named)
+        change, before = changed(named), before_rename(named)
         if change == "DROP" or (change == "RENAME" and before):
             name = self.names.mention(before if before and change == "RENAME" else named, event)
             return self.meant(name, event.time_us - 1) if name else None
@@ -211,7 +211,7 @@ class Generations:
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"
-            if not (run.completes and changed(output) == "RENAME" and _before(output))
+            if not (run.completes and changed(output) == "RENAME" and before_rename(output))
         ]
 
     def last_word(self, run: Run, name: Name) -> str | None:
@@ -233,7 +233,7 @@ class Generations:
         for event in run.counted:
             for output in event.datasets("outputs"):
                 name, change = self.names.mention(output, event), changed(output)
-                before = _before(output)
+                before = before_rename(output)
                 old = self.names.mention(before, event) if before else None
                 if not name or (change != "DROP" and (change != "RENAME" or not old)):
                     continue
@@ -263,5 +263,5 @@ def written(event: Delivered) -> list[dict[str, Any]]:
     return event.datasets("outputs") + entries
 
 
-def _before(dataset: dict[str, Any]) -> dict[str, Any] | None:
+def before_rename(dataset: dict[str, Any]) -> dict[str, Any] | None:
     return (facets_of(dataset).get("lifecycleStateChange") or {}).get("previousIdentifier")

@@ -40,10 +40,10 @@ def _writes_for(lineage: Reference, writing: Writing) -> Iterator[str]:
 def _newest_readers(lineage: Reference) -> list[Account]:
     """Return the runs of each job's newest execution that read and report no output."""
     reading = [each for each in lineage.working if each.run and each.is_without_output]
-    newest: dict[tuple[str, str], tuple[int, str, str]] = {}
+    newest: dict[tuple[str, str], tuple[tuple[int, int, str], str]] = {}
     for account in reading:
         assert account.run
-        job = account.run.job_key
-        newest[job] = max(newest.get(job, (0, "", "")), (account.run.time_us, account.key, account.run.execution))
+        own = lineage.newness_of(account), account.run.execution
+        newest[account.run.job_key] = max(newest.get(account.run.job_key, own), own)
     only_reading = [each for each in reading if not each.feeds_jobs]
-    return [each for each in only_reading if each.run and newest[each.run.job_key][2] == each.run.execution]
+    return [each for each in only_reading if each.run and newest[each.run.job_key][1] == each.run.execution]

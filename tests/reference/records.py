@@ -133,7 +133,7 @@ class Run:
         self.completes = bool(completed)
         self.counts = self.is_streaming or self.completes
         telling = self._telling_event() if self.is_streaming else completed[-1][1] if completed else last
-        self.time_us = telling.time_us if telling else 0
+        self.time_us = (telling or self.events[-1]).time_us
         counted = attempts[: completed[-1][0] + 1] if completed else attempts
         self.counted = [event for attempt in counted for event in attempt]
         self._later = [event for attempt in attempts[len(counted) :] for event in attempt]

@@ -54,9 +54,9 @@ class Schemas:
         return _together([each.paths for each in self._lists_at(dataset, time_us)])
 
     def is_joined(self, dataset: Dataset, time_us: int) -> bool:
-        """Return whether only the combination of several lists contains all columns."""
+        """Return whether the first list lacks columns of the joined lists, or nests columns in another way."""
         lists = [each.paths for each in self._lists_at(dataset, time_us)]
-        return len(_together(lists)) > len(_together(lists[:1]))
+        return _together(lists) != _together(lists[:1])
 
     def _lists_at(self, dataset: Dataset, time_us: int) -> list[ColumnList]:
         known = self.known.get(dataset, [])

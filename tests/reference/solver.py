@@ -147,7 +147,7 @@ class Reference:
         runs = [each for each in self.working if self._is_run_of(each.run, job)]
         if newest:
             silent = [each for each in runs if each.is_without_output]
-            last = max(silent, key=self._newness_of, default=None)
+            last = max(silent, key=self.newness_of, default=None)
             runs = [
                 each for each in silent if last and each.run and last.run and each.run.execution == last.run.execution
             ]
@@ -156,7 +156,7 @@ class Reference:
         only_read = [each.content.inputs for each in runs]
         return fed.union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job, newest=newest)))
 
-    def _newness_of(self, account: Account) -> tuple[int, int, str]:
+    def newness_of(self, account: Account) -> tuple[int, int, str]:
         run = account.run
         return (period_of(run, self.by_key), run.time_us, run.key) if run else (0, 0, "")
 

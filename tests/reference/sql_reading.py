@@ -30,6 +30,8 @@ class Statement:
     behind_view: set[Dataset] = field(default_factory=set)
     copied: set[tuple[Dataset, str, str]] = field(default_factory=set)
     """Those of `columns` that the statement copies unchanged."""
+    is_insert: bool = False
+    """The table fills what it does not write, by no means from what is read."""
 
     @property
     def says_something(self) -> bool:
@@ -77,7 +79,7 @@ def read_statement(
     if len(listed) < len(given) or ((are_partial or target in joined) and not found["listed"]):
         return None
     listed = listed[: len(given)]
-    statement = Statement(target, listed)
+    statement = Statement(target, listed, is_insert=True)
 
     def origins(place: str, column: str) -> list[tuple[Dataset, str]]:
         if (source := sources[int(place)]) is not None:

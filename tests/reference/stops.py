@@ -6,6 +6,7 @@ from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset
 from tests.reference.names import Name
 from tests.reference.nesting import Node
+from tests.reference.possible_links import possible_links
 from tests.reference.questions import asked_columns, impact_steps, upstream_steps
 from tests.reference.solver import Reference
 from tests.reference.walks import reached, reached_backwards
@@ -13,12 +14,20 @@ from tests.reference.writings import Writing
 
 
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
-    """Return those of the asked and reached datasets from which something is opaquely written."""
+    """Return those of the asked and reached datasets from which something is opaquely written.
+
+    And those that a run reads that may be connected with a run that writes (7.6).
+    """
     lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = impact_steps(lineage, nesting, asked, mode)
     datasets = {node[:3] for node in reached(steps, starts)} | begun(lineage, asked, forward=True)
-    return {dataset[:2] for dataset in datasets if _is_stop_of_impact(lineage, dataset)}
+    linked = {each.read for each in possible_links(lineage) if _goes_on(lineage, each.written)}
+    return {
+        dataset[:2]
+        for dataset in datasets
+        if _is_stop_of_impact(lineage, dataset) or not linked.isdisjoint({dataset, *_others(lineage, dataset)})
+    }
 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
@@ -51,7 +60,7 @@ def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset
 
 
 def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
-    others = lineage.generations.of_name(dataset[:2]) - {dataset}
+    others = _others(lineage, dataset)
     here = [(writing, {dataset}) for writing in lineage.current]
     there = [(writing, others) for writing in [*lineage.current_readers, *lineage.declared]]
     meant = {dataset} | others
@@ -65,6 +74,13 @@ def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
     return any(
         _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
     )
+
+
+def _others(lineage: Reference, dataset: Dataset) -> set[Dataset]:
+    """Return the other generations of the name of a dataset that is not dropped."""
+    if lineage.generations.is_dropped(dataset):
+        return set()
+    return lineage.generations.of_name(dataset[:2]) - {dataset}
 
 
 def _hides(lineage: Reference, writing: Writing) -> set[Dataset]:
@@ -94,7 +110,8 @@ def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
 
 def _is_unsaid(lineage: Reference, writing: Writing) -> bool:
     account = lineage.opacity.accounts[writing.run]
-    if account.run and not (writing.carries or writing.tables or writing.inputs or writing.opaque):
+    is_of_a_job = bool(account.run or account.job[0])
+    if is_of_a_job and not (writing.carries or writing.tables or writing.inputs or writing.opaque):
         return True
     if not writing.carries and (lineage.opacity.through(writing) or lineage.opacity.may_be_of_anything(writing)):
         return True

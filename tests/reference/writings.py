@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
-from tests.reference.generations import Dataset, Generations
+from tests.reference.generations import Dataset, Generations, before_rename, changed
 from tests.reference.job_names import canonical_job
 from tests.reference.names import Name, filters, is_part, is_subset
 from tests.reference.records import (
@@ -183,7 +183,7 @@ class Reader:
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
         drops, parts, selecting = False, set[Dataset](), set[tuple[Dataset, str]]()
         for event in events:
-            for each in event.datasets("inputs"):
+            for each in _read(event, run):
                 if dataset := self._source(each, event, run):
                     inputs.add(dataset)
                     selecting |= {(dataset, column) for column in filters(each, self.generations.names)}
@@ -207,7 +207,7 @@ class Reader:
         inferred = None if inferred and inferred.target in entries else inferred
         called: dict[Dataset, set[Name]] = {dataset: {dataset[:2]} for dataset in inputs}
         for event in events:
-            for each in event.datasets("inputs"):
+            for each in _read(event, run):
                 if (dataset := self._source(each, event, run)) in called:
                     called[dataset] |= self._called(each)
         listed = Listed(called, set(outputs), defined_by(self._sql(events, run) or "") if run else set())
@@ -303,7 +303,7 @@ class Reader:
         writes: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in outputs}
         told: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         for event in events:
-            for each in event.datasets("inputs"):
+            for each in _read(event, run):
                 if (dataset := self._source(each, event, run)) in reads:
                     reads[dataset] |= self._names(each)
                     told[dataset].append((facets_of(each), event))
@@ -433,6 +433,8 @@ class Reader:
 
     def _find_unwritten(self, writing: Writing, content: Content) -> None:
         """Find the columns that a run lists for an output but its SQL does not write."""
+        if content.inferred and content.inferred.is_insert:
+            return
         facets, output = content.outputs.get(writing.output, {}), writing.output
         paths = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
         nested = Nested(paths, lambda column: self.schemas.key(output, column))
@@ -483,7 +485,7 @@ class Reader:
                     _take_columns(writing, said, new - unsettled)
                     _take_unproven_columns(writing, said, unsettled)
                 self._spread(writing, facets)
-                every = [*listed, *((each,) for each in said.named)]
+                every = [*(() if said.is_insert else listed), *((each,) for each in said.named)]
                 nested = Nested(listed, key)
                 writing.left_out = {
                     each for each in {key(".".join(path)) for path in every} if not nested.is_among(each, accounted())
@@ -669,6 +671,13 @@ def _take_whole(writing: Writing, statement: Statement) -> None:
     for source, column in statement.whole if statement.says_something else ():
         writing.tables.add(source)
         writing.whole.add((source, column, False))
+
+
+def _read(event: Delivered, run: Run | None) -> list[Facets]:
+    """Return what an event lists as read; a RENAME of a run that did not complete reads what it renames."""
+    is_open = run is not None and not run.completes
+    renamed = [each for each in event.datasets("outputs") if changed(each) == "RENAME"] if is_open else []
+    return [*event.datasets("inputs"), *(before for each in renamed if (before := before_rename(each)))]
 
 
 def _is_altered(facets: dict[str, tuple[Facets, Delivered]]) -> bool:

@@ -22,6 +22,11 @@ def copied_by(query: str, columns: str = "x at", of: Sequence[Json] = (A,)) -> J
     return done(1, 1, writes("b", COPY, columns=columns), of=of, job_facets=says(query))
 
 
+def inserted(columns: str) -> Json:
+    """Return a run that lists columns of b, and whose SQL inserts b.x alone."""
+    return done(1, 1, table("b", columns), of=[A], job_facets=says("INSERT INTO b (`x`) SELECT s0.`x` FROM a AS s0"))
+
+
 def of_dbt(event: Json) -> Json:
     return {**event, "producer": DBT}
 
@@ -251,10 +256,48 @@ WITH_SQL = [
         surface("a.x", {"b.s": "unknown", "b.s.b": "masked", "b.s.c": "unknown"}),
     ),
     case(
-        "R4.9 a column that the run lists and its SQL does not write is open, whatever another job writes there",
+        "R4.9 the table fills what an INSERT does not name: nothing is open for it, and nothing accounts for it",
+        [inserted("x day")],
+        unused("a", {"x": "used", "y": "unused"}),
+        surface("a.x", {"b.x": "exposed", "b.day": "unknown"}),
+        surface("a.y", {}),
+        stops("a.x"),
+    ),
+    case(
+        "R4.9 without its list, an INSERT says the same of what it reads",
+        [done(2, 0.5, table("b", "x day")), inserted("")],
+        unused("a", {"x": "used", "y": "unused"}),
+        surface("a.x", {"b.x": "exposed", "b.day": "unknown"}),
+    ),
+    case(
+        "R4.9 another job may account for what an INSERT does not name",
+        [inserted("x day"), done(2, 2, writes("b", {"day": "c.k"}, says="CREATE"), of=[C])],
+        surface("a.x", {"b.x": "exposed"}),
+        surface("c.k", {"b.day": "exposed"}),
+    ),
+    case(
+        "R4.9 a column that lineage names and an INSERT does not is open",
         [
-            done(1, 1, table("b", "x day"), of=[A], job_facets=says("INSERT INTO b (`x`) SELECT s0.`x` FROM a AS s0")),
-            done(2, 2, writes("b", {"day": "c.k"}, says="CREATE"), of=[C]),
+            done(
+                1,
+                1,
+                writes("b", {"x": "a.x", "day": ""}),
+                of=[A],
+                job_facets=says("INSERT INTO b (`x`) SELECT s0.`x` FROM a AS s0"),
+            )
+        ],
+        OPEN,
+    ),
+    case(
+        "R4.9 a column that the run lists and its query does not write is open",
+        [
+            done(
+                1,
+                1,
+                table("b", "x day"),
+                of=[A, C],
+                job_facets=says("with q as (select * from a) select q.x from q q join c d on q.x = d.k"),
+            )
         ],
         OPEN,
         surface("a.x", {"b.x": "exposed", "b.day": "unknown"}),

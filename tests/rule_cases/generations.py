@@ -752,12 +752,25 @@ RENAMES = [
         exposed("src.x", "d.x", "out.x"),
     ),
     case(
-        "R1 a RENAME of a failed run moves nothing",
+        "R10.4 a RENAME of a failed run may have moved what it names",
         [
             done(1, 1, writes("b", {"x": "src.x"}), of=[table("src", "x")]),
             rename(2, 2, "b", "c", kind="FAIL"),
         ],
-        exposed("src.x", "b.x"),
+        surface("src.x", {"b.x": "exposed", "c.None": "unknown"}),
+        unused("b", {"x": "unknown: attempted"}),
+        stops("b.x", "b"),
+    ),
+    case(
+        "R10.4 a later attempt that fails may have moved what its RENAME names",
+        [
+            done(1, 1, writes("b", {"x": "src.x"}), of=[table("src", "x")]),
+            done(2, 2, table("d", "x"), job="rename b"),
+            rename(2, 3, "b", "c", kind="START"),
+            rename(2, 4, "b", "c", kind="FAIL"),
+        ],
+        surface("src.x", {"b.x": "exposed", "c.None": "unknown"}),
+        unused("b", {"x": "unknown: attempted"}),
     ),
     case(
         "R1 dropped after a RENAME: what was read under the old name stays derived",

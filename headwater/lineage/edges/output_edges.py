@@ -33,6 +33,7 @@ class OutputContext(NamedTuple):
     sql: the SQL of the run, which may account for columns that the lines leave out; None if the SQL must not be used.
     has_all_columns: whether the lines name all columns that the run writes.
     sql_keys: the keys of the columns that the SQL writes. It is empty unless the SQL was read completely and counts.
+    is_insert: whether that SQL writes the output only by INSERT.
     filter_edges: dataset-wide edges from columns that select the rows that the run reads (rule 4.11), or that feed the
     job of the run (rule 4.13).
     doubtful_sources: the sources in lines that the SQL explains differently. Lines with these sources prove nothing.
@@ -47,6 +48,7 @@ class OutputContext(NamedTuple):
     sql: RunSql | None = None
     has_all_columns: bool = False
     sql_keys: frozenset[str] = frozenset()
+    is_insert: bool = False
     filter_edges: tuple[Edge, ...] = ()
     doubtful_sources: frozenset[Name] = frozenset()
     unproven_line_ids: frozenset[int] = frozenset()
@@ -103,7 +105,9 @@ def derive_lineage_of_output(
         and not context.has_all_columns
         and not _has_all_listed_columns(run, output, keys, columns, rules)
     ):
-        unaccounted = _unaccounted_columns(run, output, columns, rules, sql_keys=context.sql_keys)
+        unaccounted = _unaccounted_columns(
+            run, output, columns, rules, sql_keys=context.sql_keys, is_insert=context.is_insert
+        )
         if (unaccounted or context.doubtful_sources) and context.sql and output in context.sql.inferred_by_output:
             proving = edges
             if context.doubtful_sources:
@@ -114,7 +118,10 @@ def derive_lineage_of_output(
                 proven = _proven_columns(columns, by_sql) if by_sql and not context.doubtful_sources else by_sql
                 unproven = frozenset(id(line) for line, _ in more if line.output_column not in proven)
                 context_with_sql = context._replace(
-                    sql=None, sql_keys=frozenset(by_sql.values()), unproven_line_ids=unproven
+                    sql=None,
+                    sql_keys=frozenset(by_sql.values()),
+                    is_insert=context.sql.inferred_by_output[output].is_insert,
+                    unproven_line_ids=unproven,
                 )
                 return derive_lineage_of_output(run, output, [*lines, *more], context_with_sql, rules)
     carries = bool(columns.sourceless_keys) or any(edge.target is not None for edge in edges)
@@ -157,22 +164,27 @@ def _has_all_listed_columns(
 
 
 def _unaccounted_columns(
-    run: Run, output: Name, columns: LineColumns, rules: EdgeRules, *, sql_keys: frozenset[str]
+    run: Run, output: Name, columns: LineColumns, rules: EdgeRules, *, sql_keys: frozenset[str], is_insert: bool
 ) -> tuple[str, ...]:
     """Rule 4.9: return the keys of the columns that a run may have written and for which it does not account.
 
     sql_keys: the keys of the columns that the SQL of the run writes. If there are any, lists from
     other events do not count.
+    is_insert: whether the SQL is an INSERT. The output fills the columns that an INSERT does not name itself.
     """
     contents, written = rules.contents, run.outputs.get(output)
     own = contents.schema(written.schema) if written and written.schema else ()
     listed = _column_list(output, own, rules)
     if sql_keys:
-        return listed.union(ColumnList(sql_keys, frozenset())).unaccounted_keys(columns)
-    if not own or may_list_partial_columns(run.producer) or listed.is_missing_any(columns.accounted_keys):
+        missing = listed.union(ColumnList(sql_keys, frozenset())).unaccounted_keys(columns)
+        return tuple(key for key in missing if not is_insert or key in sql_keys or key in columns.unclear_keys)
+    is_part = may_list_partial_columns(run.producer)
+    if is_part and not own:
+        return (ALL_COLUMNS,)  # the producer documents no column, and may have written any
+    if not own or is_part or listed.is_missing_any(columns.accounted_keys):
         known = rules.schema_at(output, run.started_us if own else run.time_us)
         others = _column_list(output, contents.schema(known) if known else (), rules)
-        if own and may_list_partial_columns(run.producer) and others.keys <= listed.keys:
+        if is_part and others.keys <= listed.keys:
             return (ALL_COLUMNS,)  # no other event lists the columns that the producer may have left out
         listed = listed.union(others)
     return listed.unaccounted_keys(columns)

@@ -129,6 +129,7 @@ def _derive_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
             doubtful_sources=resolved[output].doubtful_sources,
             has_all_columns=is_declared,
             sql_keys=keys_of_inferred_columns(output, inferred[output], rules) if output in inferred else frozenset(),
+            is_insert=output in inferred and inferred[output].is_insert,
             has_run_inputs=has_run_inputs,
         )
         for output, own in lines.items()

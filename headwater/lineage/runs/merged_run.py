@@ -183,6 +183,8 @@ def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
     outputs = _merge_datasets(output_mentions)
     written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
     input_mentions = list(_resolve_inputs(describing, source, naming))
+    if newest.kind == "RUN" and counted.completion is None:
+        input_mentions += _resolve_renamed(describing, source, naming)
     inputs = _merge_datasets(input_mentions)
     return Run(
         key=newest.run_key,
@@ -429,6 +431,19 @@ def _resolve_inputs(
     uses = [(fact, each) for fact in ordered for each in fact.inputs]
     for fact, each in without_replaced_assets(uses):
         yield naming.resolve_input(source, each.name, fact.time_us), each, fact.time_us
+
+
+def _resolve_renamed(
+    ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver
+) -> Iterator[ResolvedMention]:
+    """Yield the previous names in the RENAMEs of a run that did not complete, as inputs (rule 10.4)."""
+    for fact, each in _counted_outputs(ordered):
+        if each.lifecycle == "RENAME" and each.previous_name:
+            yield (
+                naming.resolve_input(source, each.previous_name, fact.time_us),
+                DatasetUse(each.previous_name),
+                fact.time_us,
+            )
 
 
 def _counted_outputs(facts: Sequence[RunFacts]) -> Sequence[UseInEvent]:

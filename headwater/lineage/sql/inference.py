@@ -25,6 +25,7 @@ class InferredLineage(NamedTuple):
     possible_sources: datasets that the run may read although no edge shows this, for example through a hidden view.
     column_edges: the edges to single columns. A column without a source has an edge without a source.
     is_complete: whether the edges cover every column that the SQL writes.
+    is_insert: whether the SQL writes the output only by INSERT (`OutputColumns.is_insert`).
     """
 
     edges: Sequence[SentEdge] = ()
@@ -32,6 +33,7 @@ class InferredLineage(NamedTuple):
     possible_sources: frozenset[Name] = frozenset()
     column_edges: Sequence[SentEdge] = ()
     is_complete: bool = False
+    is_insert: bool = False
 
 
 def infer_lineage(
@@ -82,7 +84,14 @@ def _inferred_lineage(
         if _has_other_source(result, output_index)
         else []
     )
-    return InferredLineage(edges, result.reason, possible_sources, column_edges, is_complete=not result.is_incomplete)
+    return InferredLineage(
+        edges,
+        result.reason,
+        possible_sources,
+        column_edges,
+        is_complete=not result.is_incomplete,
+        is_insert=result.is_insert,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -194,6 +194,7 @@ class OutputColumns(NamedTuple):
     through a view.
     is_incomplete: whether the output has more columns, with names that the script does not contain.
     reason: the reason why `possible_sources` may be read, None without a reason.
+    is_insert: whether only INSERTs write the dataset. The dataset then fills the columns that they do not name itself.
     """
 
     columns: dict[str, Origins]
@@ -201,6 +202,7 @@ class OutputColumns(NamedTuple):
     possible_sources: frozenset[int] = frozenset()
     is_incomplete: bool = False
     reason: str | None = None
+    is_insert: bool = False
 
     @property
     def copy_cost(self) -> int:

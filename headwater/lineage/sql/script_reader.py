@@ -345,6 +345,7 @@ class _ScriptReader:
                 is_incomplete=before.is_incomplete or found.is_incomplete,
                 possible_sources=before.possible_sources | found.possible_sources,
                 reason=before.reason or found.reason,
+                is_insert=before.is_insert and found.is_insert,
             )
 
     def _read_query(self, node: exp.Expr) -> Relation:
@@ -357,7 +358,7 @@ class _ScriptReader:
         known = self._reader.with_ctes(node, self._script_tables)
         query = source_query(node.expression or node.args.get("source"))
         if query is None:
-            return OutputColumns({}, {})
+            return OutputColumns({}, {}, is_insert=True)
         relation = self._reader.read_query(query, known)
         names: Sequence[str] = list(listed_columns(node.this))
         if node.args.get("by_name") and not names:
@@ -369,7 +370,7 @@ class _ScriptReader:
                 self._budget.spend_copies(len(names))
                 names = [name for name in names if name.casefold() not in assigned]
         self._budget.spend_copies(copy_cost(made for _, made in relation.columns))
-        found = OutputColumns(columns_by_position(relation, names), relation.row_origins)
+        found = OutputColumns(columns_by_position(relation, names), relation.row_origins, is_insert=True)
         if node.args.get("conflict"):
             self._update_reader.add_conflict_assignments(node, known, found, self._target_relation(index))
         return found

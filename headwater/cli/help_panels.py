@@ -6,7 +6,7 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "up", "connect", "show", "doctor"),
     "Ask": (
         "impact", "upstream", "path", "surface", "unused", "search", "names", "datasets", "jobs", "runs", "run",
-        "run-details", "hierarchy", "readers", "incidents", "health", "changes", "diff", "timeline", "edge",
+        "run-details", "hierarchy", "readers", "incidents", "volume", "health", "changes", "diff", "timeline", "edge",
         "job-graph", "facets", "watch", "mcp",
     ),
     "Operate": (

@@ -64,6 +64,8 @@ _STOPS = {
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "files", "run.id", "run.time", "run.job")
 _WRITTEN = (*_OTHER_RUN, "rewrite")
+_VOLUME = ("measure", "column", "points", "time", "value", "verdict", "reason")
+_UNUSUAL = ("measure", "column", "time", "value", "low", "high", "run")
 _INCIDENT = ("state", "kind", "opened", "summary", "affected", "owners")
 _HEALTH = (
     "status",
@@ -199,6 +201,42 @@ def _print_incidents(found: Any, as_json: bool, _: Arguments) -> None:
     sys.exit(1 if any(each["state"] == "open" for each in found["items"]) else 0)
 
 
+def _print_volume(found: Any, as_json: bool, _: Arguments) -> None:
+    rows = [
+        {
+            **each,
+            **each["judgement"],
+            "measure": each["test"] or each["measure"],
+            "points": len(each["points"]),
+            "time": each["points"][-1]["time"],
+            "value": each["points"][-1]["value"],
+            "reason": _range_text(each["judgement"]),
+        }
+        for each in found["series"]
+    ]
+    title = f"Newest values of {found['dataset']['dataset']}"
+    nothing = f"No run reports numbers about {found['dataset']['dataset']}."
+    print_value(found, as_json, (lambda: list_table(title, {"items": rows}, _VOLUME)) if rows else lambda: nothing)
+    unusual = [
+        {**point, "measure": each["test"] or each["measure"], "column": each["column"]}
+        for each in found["series"]
+        for point in each["points"]
+        if point["verdict"] == "unusual"
+    ]
+    if unusual and not as_json:
+        print_value(unusual, False, lambda: list_table("Unusual values", {"items": unusual}, _UNUSUAL))
+    sys.exit(1 if any(each["judgement"]["verdict"] == "unusual" for each in found["series"]) else 0)
+
+
+def _range_text(judgement: Any) -> str:
+    """Return the range of usual values, or why there is none and which drop would be visible."""
+    low, high, drop = judgement["low"], judgement["high"], judgement["smallest_drop"]
+    if judgement["reason"]:
+        visible = f"; a drop of {drop:.0%} would be visible" if drop is not None else ""
+        return f"{judgement['reason']}{visible}"
+    return f"usually {low:,.0f} to {high:,.0f}" if low is not None and high is not None else ""
+
+
 def _cause_lines(cause: Any) -> list[str]:
     telling, more = cause["telling"], cause["lines_left_out"] + len(cause["trace"]) - len(cause["telling"])
     return [cause["what"], *telling, *([f"    … {more} more lines with --json"] if more else [])]
@@ -323,6 +361,13 @@ add_command(
     extra_help="Exits with 1 if anything failed, is late or stale.",
 )
 add_command(app, definitions.incidents, _print_incidents, extra_help="Exits with 1 if an incident is open.")
+add_command(
+    app,
+    definitions.volume,
+    _print_volume,
+    arguments=_SUBJECT,
+    extra_help="Exits with 1 if the newest value of a series is unusual.",
+)
 add_command(app, definitions.facets, list_printer("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
 add_command(app, definitions.datasets, list_printer("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
 add_command(app, definitions.listed_jobs, list_printer("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))

@@ -21,6 +21,7 @@ from headwater.events.facet_sets import (
     StatisticsFacets,
 )
 from headwater.events.rule_facets import NO_RUN as NO_PARENT
+from headwater.events.statistics_facets import encode_numbers
 from headwater.events.subset_condition import FILTERED, PARTS_READ, SUBSET
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
@@ -89,6 +90,7 @@ class BodyReader:
             root_job_name=root[2],
             run_facets=run.text,
             versions=_dataset_versions(inputs, outputs),
+            statistics=_statistics(inputs, outputs) if kind == "RUN" else "",
             shape=event_shape.shape,
             inputs=tuple(inputs),
             outputs=tuple(outputs),
@@ -116,10 +118,11 @@ class BodyReader:
         read_of, written_of = read_statistics_facets(wire.inputFacets), read_statistics_facets(wire.outputFacets)
         names = (wire.namespace, wire.name, facets.digest)
         known = self._cached_dataset(
-            wire, facets, read_of, written_of, msgpack.encode((*names, *read_of[1:], written_of.names))
+            wire, facets, read_of, written_of, msgpack.encode((*names, *read_of.recurring, written_of.names))
         )
         parts = (*names, read_of.digest, written_of.digest)
-        dataset = replace(known, digest=digest or digest_of(msgpack.encode(parts)))
+        numbers = facets.numbers + read_of.numbers + written_of.numbers
+        dataset = replace(known, digest=digest or digest_of(msgpack.encode(parts)), numbers=numbers)
         if wire.inputFacets or wire.outputFacets:
             return dataset  # statistics of one run do not recur, so caching is useless
         return self._datasets.put(raw, dataset)
@@ -234,6 +237,11 @@ def _dataset_versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> 
     found = [dataset.version for dataset in inputs]
     found += [dataset.version for dataset in outputs]
     return tuple(found) if found.count(None) < len(found) else None
+
+
+def _statistics(inputs: list[SentDataset], outputs: list[SentDataset]) -> str:
+    found = [dataset.numbers for datasets in (inputs, outputs) for dataset in datasets]
+    return encode_numbers(found) if any(found) else ""
 
 
 def _event_digest(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from headwater.events.envelope import Kind
+from headwater.events.statistics_facets import Numbers
 
 
 class Content(Struct, frozen=True, gc=False):
@@ -105,7 +106,7 @@ class SentDataset(Struct, frozen=True, gc=False):
     digest: digest of the whole dataset. shape: digest of its recurring content. version: `datasetVersion` as the
     producer sent it. schema_hash, lineage_hash, declared_hash: content hashes of the facets `schema`, `columnLineage`
     and `lineage`. facets: names of all facets. mentioned: the parts that the rules read. contents: the facets that are
-    stored by content.
+    stored by content. numbers: what the run read, wrote or measured.
     """
 
     digest: bytes
@@ -120,6 +121,7 @@ class SentDataset(Struct, frozen=True, gc=False):
     shape: bytes = b""
     mentioned: UsedDataset = UsedDataset("", "")
     contents: tuple[Content, ...] = ()
+    numbers: tuple[Numbers, ...] = ()
 
 
 class Sent(Struct, frozen=True, gc=False, kw_only=True):
@@ -129,6 +131,8 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
     run_facets: JSON text of the run facets, or None. Rows of the table `events` also have None if this text is too
     long.
     versions: the dataset versions of the inputs, then of the outputs; None if no dataset has a version.
+    statistics: the numbers of the datasets, see `encode_numbers`; empty without any. Rows of the table `events` have
+    None if this text is too long, or if an older version wrote them.
     shape: hash of the `EventShape`, which contains everything else that the rules read.
     """
 
@@ -148,6 +152,7 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
     run_facets: str | None
     versions: tuple[str | None, ...] | None
     shape: str
+    statistics: str | None
 
 
 class Event(Sent, frozen=True, gc=False, kw_only=True):

@@ -30,6 +30,7 @@ from headwater.events.rule_facets import (
     read_tags,
     text_at,
 )
+from headwater.events.statistics_facets import METRICS, numbers_in
 from headwater.events.subset_condition import SUBSET, condition_columns, names_partitions_or_locations
 from headwater.events.wire import NULL
 from headwater.tables import VALUES
@@ -54,6 +55,7 @@ def read_statistics_facets(raw: Raw) -> StatisticsFacets:
         known,
         condition_columns(subset),
         parts_read=names_partitions_or_locations(subset),
+        numbers=numbers_in(value),
     )
 
 
@@ -114,7 +116,8 @@ class FacetReader:
             shape = _digest_of_all(
                 [(key, _presence_marker(facets[key]) if key in CHANGING else found) for key, found in digests]
             )
-        own = DatasetFacets(digest, *stored, shape=shape)
+        numbers = numbers_in({METRICS: decode(facets[METRICS])}) if METRICS in facets else ()
+        own = DatasetFacets(digest, *stored, shape=shape, numbers=numbers)
         return own if _SAID.isdisjoint(facets) else _with_presence_markers(own, facets)
 
     def _digests_and_contents(self, facets: Mapping[str, bytes], recurring: Container[str]) -> tuple[_Digests, _Stored]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from headwater.events.event import Content, Facet, SentSymlink, SentTag
 from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import JobType, Lifecycle, Parent
+from headwater.events.statistics_facets import Numbers
 
 OF_COLUMNS = ("columnLineage",)
 """Names of facets with the column lineage of a dataset. If a dataset has several, the first of this list counts.
@@ -82,6 +83,7 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
     """The facets of a dataset, without input and output facets.
 
     shape: like `digest`, but for facets in `CHANGING` it covers only whether they are present, null or deleted.
+    numbers: what the facets measure.
     """
 
     shape: bytes = b""
@@ -89,13 +91,15 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
     tags: tuple[SentTag, ...] | None = None
     lifecycle: Lifecycle = Lifecycle()
     version: str | None = None
+    numbers: tuple[Numbers, ...] = ()
 
 
 class StatisticsFacets(NamedTuple):
     """Input or output facets: statistics of one run about a dataset.
 
     names: names of all facets. known: names of the facets that are not null. filters: the sorted columns in the
-    condition of the input facet `subset`. parts_read: whether this condition names partitions or locations.
+    condition of the input facet `subset`. parts_read: whether this condition names partitions or locations. numbers:
+    what the run read, wrote or measured.
     """
 
     digest: bytes = b""
@@ -103,6 +107,12 @@ class StatisticsFacets(NamedTuple):
     known: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     parts_read: bool = False
+    numbers: tuple[Numbers, ...] = ()
+
+    @property
+    def recurring(self) -> tuple[object, ...]:
+        """The members that recur in later events of the same job."""
+        return self.names, self.known, self.filters, self.parts_read
 
 
 NO_RUN = RunFacets()

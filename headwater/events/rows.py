@@ -19,8 +19,8 @@ Row = tuple[Any, ...]
 Timestamps are microseconds since 1970-01-01 UTC, and dates are days since then, both as integers.
 """
 
-LONGEST_RUN_FACETS = 4096
-"""Maximum length (characters) of run facets in the table `events`. Longer facets are only in the body."""
+LONGEST_RUN_FACETS = LONGEST_STATISTICS = 4096
+"""Maximum length (characters) of run facets and statistics in the table `events`. Longer ones are only in the body."""
 
 _DAY_US = 24 * 3600 * 1_000_000
 
@@ -54,6 +54,7 @@ def event_row(position: Position, http: str, event: Event) -> Row:
         event.run_facets if event.run_facets and len(event.run_facets) <= LONGEST_RUN_FACETS else None,
         event.versions,
         flags,
+        event.statistics if event.statistics is not None and len(event.statistics) <= LONGEST_STATISTICS else None,
         http,
         event.body.decode(),
     )

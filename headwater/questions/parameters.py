@@ -7,6 +7,7 @@ from headwater.lineage.traversal.impact import Mode as WalkMode
 from headwater.questions.answer_types.graphs import Level
 from headwater.questions.answer_types.lists import ChangedThing, ChangeWord
 from headwater.questions.answer_types.reports import FindingKind
+from headwater.questions.answer_types.volume import Measure
 from headwater.questions.declaring import Help
 from headwater.questions.moments import Microseconds, Moment
 
@@ -141,6 +142,8 @@ Former = Annotated[bool, Help("include former locations, which no name means any
 Offset = Annotated[int, Help("Number of items to skip.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to expand; can be repeated.")]
 OfEither = Annotated[str | None, Help("Namespace of the dataset or job; optional if the name is unique.")]
+MeasureAsked = Annotated[Measure | None, Help("Only this measure; default: all.")]
+Points = Annotated[int, Help("Maximum number of points of a series, the newest ones.", most=2_500)]
 HealthStatus = Annotated[
     Literal["failed", "late", "stale"] | None, Help("Only this status; default: failed, late and stale.")
 ]

@@ -49,6 +49,7 @@ QUESTIONS: Registry[Question] = Registry(
         "hierarchy": f"{_DEFINITIONS}.runs:hierarchy",
         "incidents": f"{_DEFINITIONS}.incident_lists:incidents",
         "incident": f"{_DEFINITIONS}.incident_lists:incident",
+        "volume": f"{_DEFINITIONS}.dataset_health:volume",
         "health": f"{_DEFINITIONS}.dataset_health:health",
         "health_shown": f"{_DEFINITIONS}.dataset_health:health_shown",
         "readers": f"{_DEFINITIONS}.dataset_health:readers",

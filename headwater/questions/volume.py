@@ -8,7 +8,8 @@ and the weekdays, and computes how uncertain each expected value is. The noise i
 - A write far outside the range does not change the expected rows. A level that stays for a week is the new level.
 - The season at the end of the month is one of `month_ends.SEASONS`. If the history does not decide which, or whether
   there is one, the range covers all that are plausible.
-- Drops have narrow limits and rises wide ones: both share one budget of false alarms.
+- Drops have narrow limits and rises wide ones: both share one budget of false alarms. Both are twice as wide while the
+  history is shorter than six weeks.
 
 Weekdays and months are those of UTC.
 """
@@ -36,6 +37,9 @@ _PERIODS_US = (*(hours * _HOUR_US for hours in (1, 2, 3, 4, 6, 8, 12, 24)), _WEE
 FIRST_WRITES, FIRST_WRITES_OF_WEEKS, FIRST_WEEKS = 15, 4, 3
 IRREGULAR_PERIODS, IRREGULAR_WRITES = 10, 400
 MIN_DAYS = 42
+MIN_DAYS_OF_LARGE, LARGE = 28, 2.0
+"""From this day to `MIN_DAYS` on, limits are so many times as wide, so that only large changes are unusual."""
+
 MIN_OF_WEEKDAY = 3
 MIN_OF_WEEK = 12
 MIN_ROWS = 10
@@ -218,6 +222,8 @@ class _Model:
         deviation = math.sqrt(expectation.variance + self._noise_variance)
         drop_limit = self._drop_limit + (BLIND_LIMIT if self._drop_limit * deviation > BLIND else 0.0)
         of_t = 1 + (drop_limit**2 + 1) / (4 * self._noise_weight)  # the noise is estimated: quantile of Student's t
+        if time_us - self._first_us < MIN_DAYS * _DAY_US:
+            of_t *= LARGE
         if not is_on_time:
             return self._judge_late(rows, period, expectation, drop_limit * of_t * deviation, time_us)
         deviation = max(deviation, 1 / math.sqrt(usual + 1))  # counts vary at least as much as Poisson's
@@ -257,7 +263,7 @@ class _Model:
         return _not_judged("outside the schedule")
 
     def _is_ready(self, period: _Period, time_us: int) -> bool:
-        is_long = time_us - self._first_us >= MIN_DAYS * _DAY_US
+        is_long = time_us - self._first_us >= MIN_DAYS_OF_LARGE * _DAY_US
         return is_long and self._counts[period.weekday][period.hour] >= self._min_count
 
     def _period(self, time_us: int) -> tuple[_Period, bool]:

@@ -48,6 +48,7 @@ EVENTS = Table(
         "run_facets": "string",
         "versions": ListOf("string"),
         "flags": ListOf("string"),
+        "statistics": "string",
         "http": "string",
         "body": "string",
     },

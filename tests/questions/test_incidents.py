@@ -80,12 +80,14 @@ class Night:
         tested = dataset(self.named(of)) | {"inputFacets": {"dataQualityAssertions": facet(assertions=list(results))}}
         return self.run(kind, second, f"{of}.test", inputs=[tested], **more)
 
-    def rewrite(self, second: float, rows: int) -> None:
-        """Record a run that replaces all rows of `orders`."""
-        told = made(self.named("orders"), {"x": [source(self.named("feed"), "x", CLEAR)]}, columns="x")
+    def rewrite(
+        self, second: float, rows: int, job: str = "load", output: str = "orders", read: str = "feed"
+    ) -> str:  # fmt: skip
+        """Record a run that replaces all rows of a dataset, and return its id."""
+        told = made(self.named(output), {"x": [source(self.named(read), "x", CLEAR)]}, columns="x")
         told["facets"]["lifecycleStateChange"] = facet(lifecycleStateChange="OVERWRITE")
         told["outputFacets"] = {"outputStatistics": facet(rowCount=rows, size=rows)}
-        self.run("COMPLETE", second, "load", inputs=[dataset(self.named("feed"))], outputs=[told])
+        return self.run("COMPLETE", second, job, inputs=[dataset(self.named(read))], outputs=[told])
 
 
 def result(name: str, *, success: bool, column: str | None = "id", **more: Any) -> Json:
@@ -206,7 +208,7 @@ def test_a_spell_of_failures_is_one_incident_until_the_job_completes(answers: As
     assert [each["id"] for each in incident["failures"]] == found.known
     assert (incident["opened"], incident["resolved"]) == (at(NOW - 6 * HOUR), None)
     assert incident["error"] == {"message": "OSError: disk full", "frame": 'File "load.py", line 7, in load'}
-    assert incident["summary"] == "Job load failed: OSError: disk full. Not up to date: orders."
+    assert incident["summary"] == "Job load failed: OSError: disk full. Not up to date: spell/orders."
     (later,) = found.later
     assert (later["id"], later["state"], later["resolved"]) == (incident["id"], "resolved", at(NOW - 4 * HOUR))
     assert _affected(later) == []
@@ -358,7 +360,9 @@ def test_a_failed_test_belongs_to_its_column_with_its_failed_runs(answers: Asked
     assert (error["severity"], error["subject"]["column"], error["subject"]["test"]) == ("error", "id", "unique")
     assert (warning["severity"], warning["subject"]["column"], warning["subject"]["test"]) == ("warning", None, "fresh")
     assert [each["id"] for each in error["failures"]] == [failed, build]
-    assert error["summary"].startswith("Test unique on column id of dataset orders failed: expected 0, got 3.")
+    assert error["summary"].startswith(
+        "Test unique on column id of dataset failed_test/orders failed: expected 0, got 3."
+    )
     assert _affected(error) == [("orders", 0), ("mart", 1)]
     assert _affected(warning) == [("orders", 0)], "a warning does not affect downstream datasets"
     assert [(each["state"], _affected(each)) for each in found.later] == [
@@ -537,11 +541,17 @@ def test_a_dataset_that_a_whole_rewrite_emptied_is_an_incident_until_it_has_rows
     assert found.later == []
 
 
+def _both(night: Night) -> Json:
+    orders = night.named("orders")
+    return made(night.named("both"), {each: [source(orders, each, CLEAR)] for each in "xz"}, columns="x z")
+
+
 @case
 def schema_break(night: Night) -> None:
-    night.daily("load", "orders", "feed", columns="x y", replaces=True)
+    night.daily("load", "orders", "feed", columns="x y z", replaces=True)
     night.daily("mart", "mart", "orders")
-    night.run("COMPLETE", NOW - 3 * HOUR, "load", "orders", "feed", replaces=True)
+    night.daily("both", "both", inputs=[dataset(night.named("orders"))], outputs=[_both(night)])
+    night.run("COMPLETE", NOW - 3 * HOUR, "load", "orders", "feed", columns="x z", replaces=True)
     night.later()
     night.run("COMPLETE", NOW - 2 * HOUR, "load", "orders", "feed", columns="y", replaces=True)
 
@@ -551,8 +561,67 @@ def test_a_column_that_left_while_a_job_reads_it_is_a_schema_break(answers: Aske
     assert found.first == [], "no job reads y"
     assert _short(found.later) == [("schema.changed", "orders", "open")]
     (incident,) = found.later
-    assert (incident["subject"]["column"], _affected(incident)) == ("x", [("mart", 0)])
-    assert "mart" in incident["summary"]
+    assert (incident["subject"]["column"], incident["columns"]) == (None, ["x", "z"]), "one incident of one run"
+    assert _affected(incident) == [("both", 0), ("mart", 0)]
+    assert incident["summary"].startswith(
+        "Columns x, z left dataset schema_break/orders, but the newest run of both, mart reads them."
+    )
+
+
+def _usual_volumes(night: Night, output: str, read: str, minute: int, days: int = 60) -> None:
+    chance = random.Random(output)
+    for day in range(days, 0, -1):
+        rows = round(10_000 * chance.lognormvariate(0, 0.03))
+        night.rewrite(NOW - day * DAY + minute * 60, rows, f"make_{output}", output, read)
+
+
+@case
+def volume_drop(night: Night) -> str:
+    _usual_volumes(night, "orders", "feed", -120)
+    _usual_volumes(night, "mart", "orders", -60)
+    dropped = night.rewrite(NOW - 2 * HOUR, 3_000, "make_orders")
+    night.rewrite(NOW - HOUR, 3_100, "make_mart", "mart", "orders")
+    night.later()
+    night.rewrite(NOW - HOUR / 2, 10_100, "make_orders")
+    return dropped
+
+
+def test_unusual_volumes_are_one_incident_of_the_first_dataset_until_a_usual_write(answers: Asked) -> None:
+    found = answers(volume_drop)
+    assert _short(found.first) == [("volume.unusual", "orders", "open")]
+    (incident,) = found.first
+    assert (incident["severity"], incident["opened"], incident["failures"]) == ("warning", at(NOW - 2 * HOUR), [])
+    assert _affected(incident) == [("orders", 0), ("mart", 1)], "the mart has few rows because the orders have"
+    assert incident["summary"].startswith("The write of dataset volume_drop/orders at ")
+    assert "had 3,000 rows, usually " in incident["summary"]
+    resolved = [each for each in found.later if each["subject"]["name"] == "orders"]
+    assert [(each["id"], each["resolved"]) for each in resolved] == [(incident["id"], at(NOW - HOUR / 2))]
+
+
+@case
+def explained_volume(night: Night) -> None:
+    _usual_volumes(night, "orders", "feed", -120)
+    _usual_volumes(night, "mart", "orders", -60)
+    night.run("FAIL", NOW - 2 * HOUR, "make_orders", "orders", "feed", error="disk full")
+    night.rewrite(NOW - HOUR, 300, "make_mart", "mart", "orders")
+
+
+def test_an_unusual_volume_behind_a_failed_run_belongs_to_its_incident(answers: Asked) -> None:
+    found = answers(explained_volume).first
+    assert _short(found) == [("run.failed", "make_orders", "open")]
+    assert _affected(found[0]) == [("orders", 0), ("mart", 1)]
+
+
+@case
+def small_change(night: Night) -> None:
+    _usual_volumes(night, "orders", "feed", -120)
+    night.rewrite(NOW - 2 * HOUR, 8_000, "make_orders")
+    _usual_volumes(night, "new", "feed", -120, days=20)
+    night.rewrite(NOW - 2 * HOUR, 300, "make_new", "new")
+
+
+def test_small_changes_and_short_histories_are_no_incidents(answers: Asked) -> None:
+    assert answers(small_change).first == []
 
 
 @case

@@ -237,6 +237,11 @@ class WriteTimes:
             found.append(row[0])
         return found[1:]
 
+    def jobs_of_runs(self, runs: Collection[int]) -> set[int]:
+        """Return the key numbers of the jobs of runs, by run number."""
+        query = "SELECT DISTINCT job_key FROM runs WHERE run IN (SELECT value FROM json_each(?))"
+        return {job for (job,) in self._sql.execute(query, (json_array(runs),))}
+
     def run_error(self, run: int) -> str | None:
         """Return a run's error as one line, from the run's facets.
 

@@ -18,7 +18,7 @@ from headwater.lineage.rules.rule_code import rule_code_hash
 
 log = logging.getLogger(__name__)
 
-FORMAT = 21
+FORMAT = 22
 OLDEST = 5
 """The oldest format that can be read. A file of an older format is used until one of the current format is built."""
 
@@ -164,6 +164,9 @@ CREATE TABLE assertion_results(
 CREATE INDEX assertion_results_newest ON assertion_results(name, assertion, event_order);
 CREATE INDEX assertion_results_failed ON assertion_results(name, assertion, time_us) WHERE NOT success;
 CREATE INDEX assertion_results_of_run ON assertion_results(run) WHERE NOT success;
+CREATE TABLE measures(
+  name INTEGER, kind INTEGER, time_us INTEGER, run INTEGER, value BLOB, PRIMARY KEY(name, kind, time_us, run))
+  WITHOUT ROWID;
 CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changes(
   name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT,

@@ -5,6 +5,7 @@ counts and dataset versions, are stored only there.
 """
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from headwater.events.wire import NULL
 from headwater.index.stored.assertions import AssertionTable
 from headwater.index.stored.database import COUNTED, DATASET, JOB, split_for_parameters
 from headwater.index.stored.events import FacetNamesTable
+from headwater.index.stored.measures import MeasureTable
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.run_facets import RunContextTable
 from headwater.index.stored.upserts import NEWER, WIDEN, Span, span_rows, widen_span
@@ -142,6 +144,11 @@ class FacetShape(NamedTuple):
     job: NumberedFacets | None
     input_count: int
     tested: tuple[tuple[int, int], ...]
+
+    def name_at(self, place: int) -> int | None:
+        """Return the number of the name of the dataset at a position in the event; None for an internal file."""
+        at = bisect_left(self.places, place)
+        return self.datasets[at].name if at < len(self.places) and self.places[at] == place else None
 
     @property
     def last_input(self) -> int | None:
@@ -295,8 +302,12 @@ class FacetTable:
         names: NameNumbers,
         context: RunContextTable,
         assertions: AssertionTable,
+        measures: MeasureTable,
     ):
-        """context: the table that receives the run facets of events. assertions: receives the results of tests."""
+        """context: the table that receives the run facets of events.
+
+        assertions: receives the results of tests. measures: receives the numbers of datasets.
+        """
         self._names = names
         self.generation = 0
         self.facet_names: dict[str, int] = {}
@@ -304,6 +315,7 @@ class FacetTable:
         self._facet_sets = DescriptiveFacetTables(connection)
         self._context = context
         self._assertions = assertions
+        self._measures = measures
         self._job_shapes: dict[Hashable, _JobShape] = {}
         self._batch: list[NumberedDataset] = []
 
@@ -340,6 +352,8 @@ class FacetTable:
             self._context.add_event(run_facets, sent, fact, known.display_name)
         if fact.kind == "RUN":
             self._add_test_results(sequence, fact, known.shape, run_facets)
+            if sent.statistics:
+                self._measures.add_event(fact, sent.statistics, known.shape.name_at)
 
     def _add_test_results(self, sequence: int, fact: RunFacts, shape: FacetShape, run_facets: Facets) -> None:
         """Add the results of tests. The run facet `test` counts only if no dataset of the event has results."""
@@ -358,6 +372,7 @@ class FacetTable:
         self._facet_sets.flush()
         self._context.flush(self.generation)
         self._assertions.flush()
+        self._measures.flush()
         for each in (self.facet_names, self._job_shapes, self._batch):
             each.clear()
 

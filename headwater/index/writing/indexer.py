@@ -21,6 +21,7 @@ from headwater.index.stored.edge_sets import CountedEdgeSet, EdgeSetTable, Sqlit
 from headwater.index.stored.events import event_places
 from headwater.index.stored.facets import Bodies, FacetTable, bodies_in_chunks
 from headwater.index.stored.integrity import MANY_FRAMES, PageChecksums
+from headwater.index.stored.measures import MeasureTable
 from headwater.index.stored.numbers import NameNumbers, RunNumbers
 from headwater.index.stored.packing import encode
 from headwater.index.stored.progress import SetAsideEvent, newest_generation, read_progress, store_set_aside_events
@@ -96,7 +97,9 @@ class Indexer:
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
         context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.canonical_job)
-        self._facets = FacetTable(self._sql, self._names, context, AssertionTable(self._sql, runs))
+        self._facets = FacetTable(
+            self._sql, self._names, context, AssertionTable(self._sql, runs), MeasureTable(self._sql, runs)
+        )
         self._recent = RecentFacets(self._sql, runs)
         self._reader = make_facts_reader(rules, self._contents)
         self._generation = newest_generation(self._sql)
@@ -358,7 +361,11 @@ def _group_by_dataset(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[Job
 
 def _sequences_without_shape(events: Sequence[BronzeEvent], shapes: Mapping[str, ShapeFacts]) -> set[int]:
     """Return the sequences of the events for which the body must be read, such as the first event of a new shape."""
-    found = {event.sequence for event in events if event.sent is None or _lacks_run_facets(event.sent, shapes)}
+    found = {
+        event.sequence
+        for event in events
+        if event.sent is None or _lacks_run_facets(event.sent, shapes) or _lacks_statistics(event.sent, shapes)
+    }
     first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
     return found | {sequence for shape, sequence in first.items() if shape not in shapes}
 
@@ -368,6 +375,13 @@ def _lacks_run_facets(sent: Sent, shapes: Mapping[str, ShapeFacts]) -> bool:
     if sent.run_facets is not None or sent.kind != "RUN":
         return False
     return sent.shape not in shapes or shapes[sent.shape].has_run_facets
+
+
+def _lacks_statistics(sent: Sent, shapes: Mapping[str, ShapeFacts]) -> bool:
+    """Return whether the event may have numbers of datasets that are only in its body, not in the columns of bronze."""
+    if sent.statistics is not None or sent.kind != "RUN":
+        return False
+    return sent.shape not in shapes or shapes[sent.shape].may_have_numbers
 
 
 def _to_counted_edge_set(counting: EdgeSet[int]) -> CountedEdgeSet:

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
+from headwater.events.statistics_facets import METRICS, STATISTICS
 from headwater.events.subset_condition import FILTERED, PARTS_READ, SUBSET, folder_columns
 from headwater.lineage.edges.accounted_columns import fed_columns, is_exact_column_match, may_list_partial_columns
 from headwater.lineage.edges.facet_contents import (
@@ -76,7 +77,8 @@ class ShapeFacts(Struct, frozen=True, gc=False):
     dataset_indexes: the indexes of the names that the rules count as datasets. They refer to the list of inputs
     followed by outputs.
     uses: the datasets at `dataset_indexes`, without versions. The first `input_count` of them are inputs.
-    has_run_facets: whether the run has facets. They may be stored in the body only.
+    has_run_facets: whether the run has facets. They may be stored in the body only. may_have_numbers: whether the
+    datasets may have numbers, such as row counts.
     output_names: the names of the outputs as sent.
     conditional_names: the names to which rules with conditions on the event apply (rule 2.1).
     sql_hash: the content hash of the SQL of the job, or `DELETED`; None without SQL. sql_content: the SQL.
@@ -98,6 +100,7 @@ class ShapeFacts(Struct, frozen=True, gc=False):
     sql_content: SentSql | None = None
     output_names: tuple[Name, ...] = ()
     conditional_names: tuple[Name, ...] = ()
+    may_have_numbers: bool = False
 
     def event_content(
         self,
@@ -146,6 +149,10 @@ class ShapeFacts(Struct, frozen=True, gc=False):
     def _needs_sql(self, sent: Sent) -> bool:
         """Tell whether the event may leave open from which columns an output is made, so that its SQL is needed."""
         return not self.has_all_column_sources or may_list_partial_columns(sent.producer)
+
+
+def _may_have_numbers(dataset: UsedDataset) -> bool:
+    return not STATISTICS.isdisjoint(dataset.counted) or any(facet.name == METRICS for facet in dataset.facets)
 
 
 class FactsReader:
@@ -212,6 +219,8 @@ class FactsReader:
             input_count=sum(place < len(shape.inputs) for place in places),
             uses=tuple(uses[place] for place in places),
             has_run_facets=bool(shape.run_facets),
+            may_have_numbers=any(each.landed for each in shape.outputs)
+            or any(_may_have_numbers(each) for each in (*shape.inputs, *shape.outputs)),
             sql_hash=sql,
             sql_content=self._contents.sql(sql) if sql else None,
             output_names=tuple(Name(each.namespace, each.name) for each in shape.outputs),

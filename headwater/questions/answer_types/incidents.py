@@ -6,7 +6,8 @@ from headwater.questions.answer_types.common import AnswerStruct, Count, Dataset
 from headwater.questions.answer_types.health import Owner
 
 IncidentKind = Literal[
-    "run.failed", "run.lost", "test.failed", "dataset.late", "producer.silent", "dataset.emptied", "schema.changed",
+    "run.failed", "run.lost", "test.failed", "dataset.late", "producer.silent", "dataset.emptied",
+    "schema.changed", "volume.unusual",
 ]  # fmt: skip
 IncidentState = Literal["open", "resolved"]
 Severity = Literal["error", "warning"]
@@ -16,7 +17,7 @@ SubjectKind = Literal["dataset", "job", "namespace"]
 class IncidentSubject(Displayed):
     """The job, dataset or namespace to which the cause belongs.
 
-    name: empty for a namespace. column, test: of a failed test or of a column that left its dataset.
+    name: empty for a namespace. column, test: of a failed test.
     """
 
     kind: SubjectKind
@@ -55,9 +56,10 @@ class Incident(AnswerStruct):
     """A root cause with everything that follows from it.
 
     id: depends only on the kind, the subject and the first cause. opened: when the first failed run ended, or when a
-    late write was due. resolved: null while it is open. due: of the kinds that the clock opens. summary: a sentence for
-    people. failures: the failed runs, first one first; failureCount counts all. affected: the datasets that are not up
-    to date, nearest first; affectedCount counts all. owners: of the subject and of the affected datasets.
+    late write was due. resolved: null while it is open. due: of the kinds that the clock opens. columns: those that
+    left the dataset of a `schema.changed`. summary: a sentence for people. failures: the failed runs, first one first;
+    failureCount counts all. affected: the datasets that are not up to date, nearest first; affectedCount counts all.
+    owners: of the subject and of the affected datasets.
     """
 
     id: str
@@ -68,6 +70,7 @@ class Incident(AnswerStruct):
     opened: Time
     resolved: Time | None
     due: Time | None
+    columns: list[str]
     summary: str
     error: IncidentError | None
     failures: list[IncidentRun]

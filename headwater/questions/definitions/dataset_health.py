@@ -7,6 +7,7 @@ from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.questions import parameters as p
 from headwater.questions.answer_types import health as health_answers
 from headwater.questions.answer_types import runs as run_detail_answers
+from headwater.questions.answer_types import volume as volume_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import NOW, QuestionSources
 from headwater.questions.exposures import exposures_of
@@ -16,9 +17,11 @@ from headwater.questions.health_lists import (
     health_of_job,
     list_health_problems,
 )
+from headwater.questions.health_reader import HealthReader
 from headwater.questions.owners import OwnerReader
 from headwater.questions.readers import DAYS, readers_answer
 from headwater.questions.subjects import Subject, find_dataset
+from headwater.questions.volume_series import volume_answer
 
 
 @question("health", reads_lake=True)
@@ -38,6 +41,19 @@ def health(
         )
     with sources.open_views.open_view_and_index(NOW) as (view, live):
         return health_of_job(view, live, (namespace, job or ""), now_us, limit)
+
+
+@question("volume")
+def volume(
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None,
+    measure: p.MeasureAsked = None, limit: p.Points = 400,
+) -> volume_answers.Volume:  # fmt: skip
+    """Show rows, sizes, test results and durations of a dataset over time, and which values are unusual."""
+    asked = Subject(namespace, dataset, column)
+    with sources.open_views.open_view_and_index(NOW) as (view, live):
+        name = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
+        reader = HealthReader(live, view.counted_edges, time.time_ns() // 1000)
+        return volume_answer(live, reader, name, column, only=measure, limit=limit)
 
 
 @question("health/shown", called=None)

@@ -11,6 +11,7 @@ from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.times import iso_time
 from headwater.index.reading.failures import Failures
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.measures import DatasetMeasures
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
@@ -30,14 +31,15 @@ from headwater.questions.answer_types.incidents import (
 from headwater.questions.health_lists import EmptiedTable, ReplacedTable, emptied_tables, replaced_tables
 from headwater.questions.health_reader import HealthCache, HealthReader
 from headwater.questions.incidents.affected import AffectedDatasets
-from headwater.questions.incidents.content import find_emptied, find_schema_breaks
+from headwater.questions.incidents.content import find_emptied, find_schema_breaks, find_unusual_volumes
 from headwater.questions.incidents.failures import find_failures
 from headwater.questions.incidents.incident import Finder, FoundIncident, IncidentContext
 from headwater.questions.incidents.lateness import find_late
 from headwater.questions.incidents.summaries import summary
 from headwater.questions.owners import OwnerReader, unique_owners
+from headwater.questions.unusual_volumes import VolumeCache
 
-FINDERS: tuple[Finder, ...] = (find_failures, find_late, find_emptied, find_schema_breaks)
+FINDERS: tuple[Finder, ...] = (find_failures, find_late, find_emptied, find_schema_breaks, find_unusual_volumes)
 """The finders of incidents, in order. A finder sees what the finders before it have found.
 
 To add a kind, add its finder here, its name to `IncidentKind` and its text to `summaries`.
@@ -82,12 +84,17 @@ def incidents_answer(open_views: ViewOpener, period: IncidentPeriod, limit: int,
         with open_views.open_view_and_index(AsOf()) as (view, live):
             known = _health_cache(live, period)
             reader = HealthReader(live, view.counted_edges, known.answer_time_us(period.until_us))
-            if not known.check_due_items(live, reader, max_checks):
+            volumes = _volume_cache(live, period)
+            since_us = period.since_us + reader.now_us - period.until_us
+            if not known.check_due_items(live, reader, max_checks) or not volumes.check_due(
+                known, DatasetMeasures(live, reader.now_us), since_us, max_checks
+            ):
                 continue
             newest = _newest_datasets(known)
             unchecked = _unchecked_tables(live, reader, newest)
             if not unchecked:
-                return _recent_answer(live, _context(view, live, reader, known, period, newest=newest), period, limit)
+                context = _context(view, live, reader, known, period, newest=newest, volumes=volumes)
+                return _recent_answer(live, context, period, limit)
             names = view.rules.names
         found = emptied_tables(bronze, names, {name: table for name, (_, table) in unchecked.items()})
         with open_views.open_view_and_index(AsOf()) as (_, live):
@@ -113,6 +120,12 @@ def _health_cache(live: LiveGraph, period: IncidentPeriod) -> HealthCache:
     if period.is_present:
         return live.cached_across_generations("health", HealthCache)
     return live.cached_in_generation(("health at", period.until_us), HealthCache)
+
+
+def _volume_cache(live: LiveGraph, period: IncidentPeriod) -> VolumeCache:
+    if period.is_present:
+        return live.cached_across_generations("unusual volumes", VolumeCache)
+    return live.cached_in_generation(("unusual volumes at", period.until_us), VolumeCache)
 
 
 def _unchecked_tables(
@@ -147,12 +160,13 @@ def _context(
     period: IncidentPeriod,
     *,
     newest: Sequence[tuple[Name, int]],
+    volumes: VolumeCache,
 ) -> IncidentContext:
     since_us = period.since_us + reader.now_us - period.until_us
     readers: dict[int, list[int]] = live.cached_in_generation("readers of datasets", dict)
     failures, affected = Failures(live, since_us, reader.now_us), AffectedDatasets(view, reader, known, readers)
     return IncidentContext(
-        view, live, reader, known, failures, affected, since_us, reader.now_us, _emptied(live, newest)
+        view, live, reader, known, failures, affected, since_us, reader.now_us, _emptied(live, newest), volumes
     )
 
 
@@ -223,7 +237,8 @@ def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
         iso_time(found.opened_us) or "",
         iso_time(found.resolved_us),
         iso_time(found.due_us),
-        summary(found, context.now_us),
+        list(found.columns),
+        summary(found, context.now_us, context.live.display_names(context.view.rules.names).display_name),
         IncidentError(*found.error) if found.error else None,
         [
             IncidentRun(

@@ -15,6 +15,7 @@ from headwater.lineage.snapshots.as_of import View
 from headwater.questions.answer_types.incidents import IncidentKind, Severity, SubjectKind
 from headwater.questions.health_reader import HealthCache, HealthReader
 from headwater.questions.incidents.affected import AffectedDataset, AffectedDatasets
+from headwater.questions.unusual_volumes import VolumeCache
 
 
 class IncidentSubject(NamedTuple):
@@ -32,10 +33,10 @@ class FoundIncident(Struct):
     first_cause: identifies the first cause, for example the key of the first failed run. opened_us, resolved_us: its
     ends (us, UTC); None while it is open. due_us: when a late write was due. roots: the datasets that are not up to
     date because of it, each with the time after which a write makes it up to date; `MAX_TIME_US` for none. failures:
-    the cause first, then in the order of their ends. jobs: the numbers of the
-    keys of the jobs to which it belongs. detail: what the text says about the cause. identity: what identifies the
-    incident instead of its subject, if later events can change the subject. affected: the roots and the datasets
-    downstream, also those that are up to date again.
+    the cause first, then in the order of their ends. jobs: the numbers of the keys of the jobs to which it belongs.
+    detail: what the text says about the cause. identity: what identifies the incident instead of its subject, if later
+    events can change the subject. columns: those that left a dataset. affected: the roots and the datasets downstream,
+    also those that are up to date again.
     """
 
     kind: IncidentKind
@@ -51,6 +52,7 @@ class FoundIncident(Struct):
     error: FailureError | None = None
     detail: str = ""
     identity: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     affected: dict[Name, AffectedDataset] = field(default_factory=dict)
 
     @property
@@ -79,7 +81,8 @@ class IncidentContext(NamedTuple):
     """What the finders read: one generation of the index at one moment.
 
     since_us: incidents that ended at or before this time are left out. known: health of all datasets and jobs.
-    emptied: for the datasets whose newest write replaced all rows with none, the row count before.
+    emptied: for the datasets whose newest write replaced all rows with none, the row count before. volumes: the spells
+    of unusual row counts.
     """
 
     view: View
@@ -91,6 +94,7 @@ class IncidentContext(NamedTuple):
     since_us: int
     now_us: int
     emptied: Mapping[Name, int]
+    volumes: VolumeCache
 
     def job_name(self, key_number: int) -> Name:
         """Return the display name of a job by the number of its key."""

@@ -17,6 +17,7 @@ import { Page, Section } from '../parts/Page';
 import { Readers } from '../parts/Readers';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
+import { VolumeCharts } from '../parts/VolumeCharts';
 import { columnsOf, type ColumnRow } from './columns';
 import { aliasesOf } from './aliases';
 
@@ -38,6 +39,7 @@ export function Dataset() {
           <>
             <About id={id} dataset={dataset} />
             <HealthSection parameters={parameters} />
+            <VolumeCharts parameters={parameters} />
             <Columns id={id} dataset={dataset} />
             <Answered query={neighbourhood}>{(answer) => <Jobs answer={answer} />}</Answered>
             <Readers id={id} />

@@ -155,7 +155,7 @@ class SinkSources(Protocol):
 
 Name = Annotated[str, Help("Name of the sink in sinks.yml.")]
 NewPosition = Annotated[str, Help("New position: `start`, `now`, a time (ISO 8601), or PARTITION:SEQUENCE.")]
-EventOrRun = Annotated[str, Help("Id of an event or of a run.")]
+EventOrRun = Annotated[str, Help("Id of an event or of a run. Of a sink of alerts: id of an incident, or `now`.")]
 Until = Annotated[Microseconds | None, Help("Only events received before this time.")]
 MaxDeadLetters = Annotated[int, Help("Maximum number of dead letters, oldest first.", most=999_999_999)]
 
@@ -174,7 +174,7 @@ def failures(sources: SinkSources, *, sink: Name, page: ListPage) -> SinkFailure
 
 @question("sinks/{sink}/preview", called="preview")
 def preview(sources: SinkSources, *, sink: Name, of: EventOrRun) -> SinkPreview:
-    """Show the exact payloads for an event or a run without sending them."""
+    """Show the exact payloads for an event, a run or an incident without sending them."""
     return msgspec.convert(sources.sinks.preview(sink, of), SinkPreview)
 
 
@@ -200,6 +200,12 @@ def names(sources: SinkSources, *, sink: Name, namespace: p.SentNamespace, name:
 def check(sources: SinkSources, *, sink: Name) -> SinkChecked:
     """Connect to the target of a sink and authenticate, without sending events. Reports what is missing."""
     return msgspec.convert(sources.sinks.check_connection(sink), SinkChecked)
+
+
+@question("sinks/{sink}/test", called="test", method="POST", role="admin")
+def send_test(sources: SinkSources, *, sink: Name) -> SinkChecked:
+    """Send a test message to each destination of a sink of alerts."""
+    return msgspec.convert(sources.sinks.send_test(sink), SinkChecked)
 
 
 @question("sinks/{sink}/pause", called="pause", method="POST", role="admin")

@@ -63,6 +63,7 @@ def _print_preview(found: Any, as_json: bool, _: Arguments) -> None:
 
 
 add_command(app, sink_routes.check, pairs_printer("Checked"))
+add_command(app, sink_routes.send_test, pairs_printer("Sent"))
 add_command(app, sink_routes.pause)
 add_command(app, sink_routes.resume)
 add_command(app, sink_routes.reset, pairs_printer("Reset"), options=("to",))

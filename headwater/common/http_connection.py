@@ -11,7 +11,7 @@ import os
 import select
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, NamedTuple
@@ -169,8 +169,8 @@ _OWN_TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 """Environment variables that name trusted certificates, as in OpenSSL."""
 
 
-def ssl_context(ca: str | None = None) -> ssl.SSLContext:
-    """Return a TLS context that checks server certificates.
+def ssl_context(ca: str | None = None, protocols: Sequence[str] = ("http/1.1",)) -> ssl.SSLContext:
+    """Return a TLS context that checks server certificates. protocols: offered by ALPN; empty to offer none.
 
     ca: path of a file with trusted certificates. If it is None, the context trusts the certificates that SSL_CERT_FILE
     or SSL_CERT_DIR name, or else the public certificate authorities. Raises WrongSetting if the file cannot be used.
@@ -180,7 +180,8 @@ def ssl_context(ca: str | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=ca or public)
     except OSError as error:
         raise WrongSetting(f"Cannot use the certificates in {ca or public}: {error.strerror}. Correct `ca`.") from error
-    context.set_alpn_protocols(["http/1.1"])
+    if protocols:
+        context.set_alpn_protocols([*protocols])
     return context
 
 

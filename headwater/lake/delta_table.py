@@ -209,7 +209,21 @@ class LakeTable(OpenTable):
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties in one commit."""
+        self._set_properties(self.handle(), properties)
+
+    def replace_property(self, name: str, expected: str | None, value: str) -> bool:
+        """Set a table property in one commit if its value is `expected` (None: not set); returns whether it was.
+
+        A commit of another process between the check and the write fails this commit: raises LakeUnavailable. The
+        caller opens the table again, and tries again.
+        """
         handle = self.handle()
+        if self._translate_errors(lambda: handle.metadata().configuration).get(name) != expected:
+            return False
+        self._set_properties(handle, {name: value})
+        return True
+
+    def _set_properties(self, handle: DeltaTable, properties: Mapping[str, str]) -> None:
         self._translate_errors(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
         self._record_version(handle)
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,6 +15,7 @@ from headwater.intake.event_log.segments import sync_folder
 from headwater.operations.backup import DATA, FORMAT, MANIFEST, UNFINISHED
 from headwater.operations.lake_files import LakeFiles, copy_file, file_entry, open_lake_files
 from headwater.operations.runtime.data_folder import MARKER, RESTORING, data_folder_path, folder_errors
+from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.runtime.storage import is_lake_remote, lake_folder
 from headwater.operations.settings import Settings
 
@@ -39,6 +41,7 @@ def restore_backup(settings: Settings, source: Path) -> dict[str, Any]:
         if name != f"{DATA}/{MARKER}":
             _restore_file(source, name, folder, lake)
             reach_failpoint("restore.after_file")
+    open_ledger(settings).set_restored(time.time_ns() // 1000)  # alerts about earlier incidents may have been sent
     lake.delete([RESTORING])
     _release_folder({folder} if is_lake_remote(settings) else {folder, lake_folder(settings)}, folder, source)
     shown = ("log", "from", "to", "in the lake to")

@@ -60,6 +60,8 @@ class Incident(AnswerStruct):
     left the dataset of a `schema.changed`. summary: a sentence for people. failures: the failed runs, first one first;
     failureCount counts all. affected: the datasets that are not up to date, nearest first; affectedCount counts all.
     owners: of the subject and of the affected datasets.
+    downstreamOwners: those among them that own only datasets at a distance above 0. tags: `KEY` or `KEY=VALUE` of the
+    subject and of the affected datasets at distance 0. downstreamTags: the other tags of the affected datasets.
     """
 
     id: str
@@ -78,6 +80,9 @@ class Incident(AnswerStruct):
     affected: list[IncidentDataset]
     affectedCount: Count  # noqa: N815
     owners: list[Owner]
+    downstreamOwners: list[Owner]  # noqa: N815
+    tags: list[str]
+    downstreamTags: list[str]  # noqa: N815
 
 
 class Incidents(AnswerStruct):

@@ -30,7 +30,7 @@ from headwater.questions.answer_types.incidents import (
 )
 from headwater.questions.health_lists import EmptiedTable, ReplacedTable, emptied_tables, replaced_tables
 from headwater.questions.health_reader import HealthCache, HealthReader
-from headwater.questions.incidents.affected import AffectedDatasets
+from headwater.questions.incidents.affected import AffectedDataset, AffectedDatasets
 from headwater.questions.incidents.content import find_emptied, find_schema_breaks, find_unusual_volumes
 from headwater.questions.incidents.failures import find_failures
 from headwater.questions.incidents.incident import Finder, FoundIncident, IncidentContext
@@ -228,6 +228,8 @@ def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
     """Return an incident for answers."""
     affected = found.not_up_to_date(context.now_us)
     subject = found.subject
+    owned, downstream_owners = _owners(context, found, affected[:_MAX_OWNED])
+    tags, downstream_tags = _tags(context, found, affected[:_MAX_OWNED])
     return Incident(
         found.id,
         found.kind,
@@ -252,17 +254,57 @@ def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
         len(found.failures),
         [IncidentDataset(*each.name.parts, each.distance) for each in affected[:_MAX_AFFECTED]],
         len(affected),
-        _owners(context, found, [each.name for each in affected[:_MAX_OWNED]]),
+        owned,
+        downstream_owners,
+        tags,
+        downstream_tags,
     )
 
 
-def _owners(context: IncidentContext, found: FoundIncident, affected: Sequence[Name]) -> list[Owner]:
-    """Return the owners of the failed jobs, of the subject and of the affected datasets, sorted by name."""
-    subject, reader = found.subject, OwnerReader(context.live, context.view.rules)
+def _owners(
+    context: IncidentContext, found: FoundIncident, affected: Sequence[AffectedDataset]
+) -> tuple[list[Owner], list[Owner]]:
+    """Return the owners of the failed jobs, of the subject and of the affected datasets, sorted by name.
+
+    The second list contains those that own only datasets at a distance above 0.
+    """
+    reader = OwnerReader(context.live, context.view.rules)
     jobs = (context.live.names.name(row.job) for row in found.failures[:_MAX_OWNED])  # the first one is the cause
-    datasets = [subject.name, *affected] if subject.kind == "dataset" else affected
-    owned = (
-        *map(reader.owners_of_job, dict.fromkeys(jobs)),
-        *map(reader.owners_of, dict.fromkeys(datasets)),
-    )
-    return sorted(unique_owners(owner for owners in owned for owner in owners), key=attrgetter("name"))
+    near, far = _near_and_far(found, affected)
+    of_jobs = [owner for job in dict.fromkeys(jobs) for owner in reader.owners_of_job(job)]
+    of_cause = unique_owners([*of_jobs, *(owner for name in near for owner in reader.owners_of(name))])
+    owners = unique_owners([*of_cause, *(owner for name in far for owner in reader.owners_of(name))])
+    known = {each.name for each in of_cause}
+    by_name = attrgetter("name")
+    return sorted(owners, key=by_name), sorted((each for each in owners if each.name not in known), key=by_name)
+
+
+def _near_and_far(found: FoundIncident, affected: Sequence[AffectedDataset]) -> tuple[list[Name], list[Name]]:
+    """Return the subject, if it is a dataset, with the affected datasets at distance 0, and the other datasets."""
+    near = [found.subject.name] if found.subject.kind == "dataset" else []
+    near += [each.name for each in affected if not each.distance]
+    far = [each.name for each in affected if each.distance]
+    return list(dict.fromkeys(near)), [name for name in dict.fromkeys(far) if name not in near]
+
+
+def _tags(
+    context: IncidentContext, found: FoundIncident, affected: Sequence[AffectedDataset]
+) -> tuple[list[str], list[str]]:
+    """Return the tags of the subject and the datasets at distance 0, and the other tags of the affected datasets."""
+    near, far = _near_and_far(found, affected)
+    of_cause = {tag for name in near for tag in _tags_of(context, name)}
+    if found.subject.column:
+        of_column = context.view.rules.tags_of(*found.subject.name.parts, found.subject.column)
+        of_cause |= {_tag_text(*pair) for pair in of_column}
+    return sorted(of_cause), sorted({tag for name in far for tag in _tags_of(context, name)} - of_cause)
+
+
+def _tags_of(context: IncidentContext, dataset: Name) -> set[str]:
+    """Return the tags that producers set on a dataset or its columns, and those of the tags file on the dataset."""
+    sent = context.view.snapshot.current_tags().get(dataset.without_generation, ())
+    pairs = {(tag.key, tag.value) for tag in sent if tag.value.casefold() != "false"}
+    return {_tag_text(*pair) for pair in pairs | context.view.rules.tags_of(*dataset.parts, None)}
+
+
+def _tag_text(key: str, value: str) -> str:
+    return key if value.casefold() in ("", "true") else f"{key}={value}"

@@ -18,7 +18,7 @@ from headwater.lake.reported_events import complete_run_id
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.interface.error_isolation import MaskSecrets, deliver_guarded, escape_control_characters
 from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, SinkEvent, Target
+from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, SinkEvent, StoringTarget, Target
 from headwater.sinks.interface.sinks_file import SinksSource, load_sinks
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.losses import LossSelection, loss_report
@@ -116,9 +116,22 @@ class SinkService:
         with self._open_target(name) as (target, secrets):
             return {"sink": name, "found": escape_control_characters(secrets.mask(target.check()))}
 
-    def preview(self, name: str, event_or_run_id: str) -> dict[str, Any]:
-        """Return exactly what the sink would send for an event or a run; raises NotKnown if the lake has neither."""
+    def send_test(self, name: str) -> dict[str, Any]:
+        """Send a test message to each destination of an alert sink; raises WrongQuestion for another sink."""
         with self._open_target(name) as (target, secrets):
+            if not isinstance(target, StoringTarget):
+                kind = self.sink(name).options.type
+                raise WrongQuestion(f"A sink of type {kind} has no test message. Use `headwater sinks check {name}`.")
+            return {"sink": name, "found": escape_control_characters(secrets.mask(target.send_test()))}
+
+    def preview(self, name: str, event_or_run_id: str) -> dict[str, Any]:
+        """Return exactly what the sink would send for an event or a run; raises NotKnown if the lake has neither.
+
+        A sink of alerts takes the id of an incident, or `now` for all that is due.
+        """
+        with self._open_target(name) as (target, secrets):
+            if isinstance(target, StoringTarget):
+                return {"items": [_preview_json(each, secrets.mask) for each in target.preview(event_or_run_id)]}
             items = preview_payloads(self.bronze(), target, event_or_run_id, secrets.mask)
         if not items:
             raise NotKnown("event or run", event_or_run_id, (), "List the known events with `headwater events`.")
@@ -141,6 +154,8 @@ class SinkService:
         secrets = self.secrets()
         try:
             with closing(open_sink(self.sink(name), secrets.reveal)) as target:
+                if isinstance(target, StoringTarget):
+                    target.use_store(self.ledger().target_store(name))
                 yield target, secrets
         except Retry as error:
             raise Retry(escape_control_characters(secrets.mask(str(error)))) from None
@@ -236,9 +251,14 @@ def preview_payloads(
     """Return the payloads of an event, or of the events of a run, without sending them."""
     heads = heads_by_id(bronze, name, _AT_ONCE) or heads_by_id(bronze, complete_run_id(bronze, name), _AT_ONCE)
     return [
-        {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
+        _preview_json(each, mask_secrets)
         for each in build_payloads(target, bronze, events_at(bronze, heads), mask_secrets)
     ]
+
+
+def _preview_json(payload: Payload, mask_secrets: MaskSecrets) -> dict[str, Any]:
+    body = mask_secrets(payload.body.decode())
+    return {"event_id": payload.event.head.event_id, "unfit": payload.unfit, "payload": body}
 
 
 def redrive_failures(

@@ -120,6 +120,45 @@ class PollingTarget(Protocol):
         """
 
 
+class TargetStore(Protocol):
+    """What a target stores about what it sent, next to the position of its sink."""
+
+    def read(self) -> str | None:
+        """Return the stored text, None if there is none; raises LakeUnavailable."""
+
+    def replace(self, expected: str | None, text: str) -> bool:
+        """Store a text if `expected` is the stored one; returns false if another process stored something else."""
+
+    def not_before_us(self) -> int:
+        """Return the moment (us, UTC) of the newest restore or `reset --to now`, 0 if there was none."""
+
+
+@runtime_checkable
+class StoringTarget(Protocol):
+    """A polling target that decides itself what is new, and stores each message that it sent.
+
+    `poll` returns all messages, as if nothing had been sent.
+    """
+
+    def use_store(self, store: TargetStore) -> None:
+        """Use a store; a target without one sends each payload."""
+
+    def new_payloads(self, at_us: int) -> Sequence[Payload]:
+        """Return the messages that are due at a moment (us, UTC). Raises HeadwaterError if the query fails."""
+
+    def settle(self, payloads: Sequence[Payload]) -> None:
+        """Store that those of `payloads` that were not sent will never be sent."""
+
+    def preview(self, item: str) -> Sequence[Payload]:
+        """Return the exact messages for an item, or for all items with `now`, without sending them.
+
+        `unfit` is the reason why a message is not sent.
+        """
+
+    def send_test(self) -> str:
+        """Send a test message to each destination; returns a description. Raises Retry or WrongSetting."""
+
+
 def retry_all(count: int, reason: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
     """Return the outcome of an attempt that must be repeated, since no payload is known to have arrived."""
     return Outcome(again=range(count), trouble=reason, after_s=after_s, blames_event=blames_event)

@@ -48,6 +48,10 @@ TARGETS: Registry[TargetModule] = Registry(
         "purview": "headwater.sinks.targets.purview.target",
         "delta": "headwater.sinks.targets.delta",
         "webhook": "headwater.sinks.targets.webhook.target",
+        "slack": "headwater.sinks.targets.alerts.slack",
+        "teams": "headwater.sinks.targets.alerts.teams",
+        "email": "headwater.sinks.targets.alerts.email",
+        "incident-webhook": "headwater.sinks.targets.alerts.incident_webhook",
     },
     _check_module,
 )

@@ -1,8 +1,8 @@
 """Store each sink's position, dead letters and desired state in one Delta table next to bronze.
 
 A commit of `sink_failures` contains a batch's dead letters and, as Delta transactions, the new position and the counts,
-so they change together even if the process is killed. Table properties store the desired state (paused, reset) and what
-a polling target found last.
+so they change together even if the process is killed. Table properties store the desired state (paused, reset), what a
+polling target found last, and what a target stores itself.
 """
 
 import logging
@@ -30,6 +30,7 @@ from headwater.tables import SINK_FAILURES
 
 _CREATED = {"delta.logRetentionDuration": "interval 6 hours"}
 _TRIES = 20
+_RESTORED, _STORED = "headwater.restored", ".sent"
 log = logging.getLogger(__name__)
 GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The first: %s"
 """The alert in infra/bicep/modules/alerts.bicep matches this line."""
@@ -121,10 +122,39 @@ class SinkLedger:
         """Store what a sink's target found in a poll; call this after the notices of the poll are delivered."""
         self._write_property(_poll_property(sink), poll_state)
 
+    def target_store(self, sink: str) -> "SinkStore":
+        """Return the store of a sink's target."""
+        return SinkStore(self, sink)
+
+    def set_restored(self, at_us: int) -> None:
+        """Store when the lake was restored from a backup (us, UTC), if a target stored what it sent."""
+        if self.exists() and any(name.endswith(_STORED) for name in self._table.properties()):
+            self._write_property(_RESTORED, at_us)
+
+    def restored_us(self) -> int:
+        """Return when the lake was restored from a backup (us, UTC), 0 if never."""
+        return int(self._read_property(_RESTORED) or 0)
+
+    def stored_text(self, sink: str) -> str | None:
+        """Return the text that a sink's target stored."""
+        return self._read_property(_store_property(sink))
+
+    def replace_stored_text(self, sink: str, expected: str | None, text: str) -> bool:
+        """Store a text of a sink's target if `expected` is the stored one; returns whether it was."""
+        self.create()
+        for _ in range(_TRIES):
+            try:
+                return self._table.replace_property(_store_property(sink), expected, text)
+            except LakeUnavailable:  # another commit came first, or only the answer to ours was lost
+                self._table.reopen()
+                if self.stored_text(sink) == text:
+                    return True
+        raise LakeUnavailable(f"Could not store what {sink} sent: {_TRIES} other commits came first. Try again.")
+
     def _read_property(self, name: str) -> str | None:
         return self._table.properties().get(name) if self.exists() else None
 
-    def _write_property(self, name: str, value: DesiredState | PollState) -> None:
+    def _write_property(self, name: str, value: DesiredState | PollState | int) -> None:
         self.create()
         for _ in range(_TRIES):
             try:
@@ -217,6 +247,10 @@ def _poll_property(sink: str) -> str:
     return f"{_desired_state_property(sink)}.watched"
 
 
+def _store_property(sink: str) -> str:
+    return f"{_desired_state_property(sink)}{_STORED}"
+
+
 def _transaction_app_id(sink: str, resets: int, source: Source) -> str:
     return f"sink/{sink}/{resets}/{source.log}/{source.epoch}/{source.partition}"
 
@@ -225,6 +259,26 @@ def _dead_letter_row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, 
     source, head, _ = refused.payload.event
     place = (source.log, source.epoch, source.partition, head.sequence, head.received_us)
     return sink, *place, head.event_id, head.run_id, refused.reason, refused.attempts, now_us
+
+
+class SinkStore:
+    """The text that a sink's target stores: a property of the table. A replaced property fails older writers."""
+
+    def __init__(self, ledger: SinkLedger, sink: str) -> None:
+        self._ledger, self._sink = ledger, sink
+
+    def read(self) -> str | None:
+        """Return the stored text, None if there is none; raises LakeUnavailable."""
+        return self._ledger.stored_text(self._sink)
+
+    def replace(self, expected: str | None, text: str) -> bool:
+        """Store a text if `expected` is the stored one; returns false if another process stored something else."""
+        return self._ledger.replace_stored_text(self._sink, expected, text)
+
+    def not_before_us(self) -> int:
+        """Return the moment (us, UTC) of the newest restore or `reset --to now`, 0 if there was none."""
+        started_us = self._ledger.desired_state(self._sink).start.get(f"{CLOCK.epoch}/{CLOCK.partition}", 0)
+        return max(self._ledger.restored_us(), started_us)
 
 
 class SinkPosition:

@@ -1,27 +1,34 @@
 """Report new items that a target finds by polling; the first poll is the baseline and reports nothing.
 
-The result of a poll is stored after its notices are delivered. If the process is killed before, the notices of this one
-poll are sent again, with the same ids.
+A target that stores what it sent (StoringTarget) decides itself what is new. For other targets, the result of a poll is
+stored after its notices are delivered. If the process is killed before, the notices of this one poll are sent again,
+with the same ids.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from headwater.common.errors import HeadwaterError
 from headwater.common.failpoints import reach_failpoint
 from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import Payload, PollingTarget, Target
+from headwater.sinks.interface.shape import Payload, PollingTarget, StoringTarget, Target
 from headwater.sinks.running.delivery import DeliveryPace
 from headwater.sinks.running.ledger import PollState, SinkLedger
 
+_T = TypeVar("_T")
+
 
 class NewNotices(NamedTuple):
-    """The notices of a poll. at_us: time of the poll (UTC). poll_state: the state to store when they are delivered."""
+    """The notices of a poll.
+
+    at_us: time of the poll (UTC). poll_state: the state to store when they are delivered, None if the target stores
+    what it sent.
+    """
 
     payloads: list[Payload]
     at_us: int
-    poll_state: PollState
+    poll_state: PollState | None
 
 
 class SinkPolling:
@@ -37,6 +44,7 @@ class SinkPolling:
         self._clock = clock
         self._pace = DeliveryPace()
         self._next_us = 0
+        self._storing: StoringTarget | None = None
 
     def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
         """Poll the target if a poll is due, and return the notices for new items.
@@ -47,12 +55,21 @@ class SinkPolling:
         every_s, at_us = self._sink.options.poll_interval_s, self._clock()
         if every_s is None or at_us < self._next_us:
             return None
-        target, previous = open_target(), self._ledger.poll_state(self._sink.name)
-        found = self._poll_target(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
+        target = open_target()
+        if isinstance(target, StoringTarget):
+            self._storing, storing = target, target
+            payloads = self._try(lambda: storing.new_payloads(at_us))
+            if payloads is None:
+                self._schedule_after_fault(at_us)
+                return None
+            self._pace.wait_after_success_s(0)
+            self._schedule_next(every_s, at_us)
+            return NewNotices([*payloads], at_us, None) if payloads else None
+        previous = self._ledger.poll_state(self._sink.name)
+        turn = previous.turn + 1
+        found = self._try(lambda: target.poll(at_us, turn)) if isinstance(target, PollingTarget) else {}
         if found is None:
-            now_us = self._clock()
-            wait_s = self._pace.wait_after_fault_s((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
-            self._schedule_next(wait_s, now_us)
+            self._schedule_after_fault(at_us)
             return None
         self._pace.wait_after_success_s(0)
         seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
@@ -64,17 +81,26 @@ class SinkPolling:
     def commit(self, new_notices: NewNotices) -> None:
         """Store the result of a poll; call this when its notices are delivered or given up."""
         reach_failpoint("sinks.looked")
+        if new_notices.poll_state is None:
+            if self._storing:
+                self._storing.settle(new_notices.payloads)
+            return
         self._ledger.set_poll_state(self._sink.name, new_notices.poll_state)
         self._schedule_next(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
 
     def _schedule_next(self, seconds: float, since_us: int) -> None:
         self._next_us = since_us + int(1e6 * seconds)
 
-    def _poll_target(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
-        """Poll the target; returns None and sets `trouble` if that fails."""
+    def _schedule_after_fault(self, at_us: int) -> None:
+        now_us = self._clock()
+        wait_s = self._pace.wait_after_fault_s((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
+        self._schedule_next(wait_s, now_us)
+
+    def _try(self, poll: Callable[[], _T]) -> _T | None:
+        """Return the result of a poll; returns None and sets `trouble` if it fails."""
         self.trouble = None
         try:
-            return target.poll(at_us, turn)
+            return poll()
         except HeadwaterError as error:
             self.trouble = str(error)
         except Exception as error:

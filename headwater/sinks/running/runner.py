@@ -15,7 +15,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.interface.error_isolation import escape_control_characters, log_unexpected_error
 from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, Target
+from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, StoringTarget, Target
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.delivery import Delivery, DeliveryPace
 from headwater.sinks.running.feed import Batch, Feed, SinkFeed
@@ -62,6 +62,7 @@ class SinkRunner:
         self._position = SinkPosition(sink, self._feed.sources, ledger, mask_secrets=secrets.mask, clock=clock)
         self._silence = SilenceClock(sink, bronze, self._position, mask_secrets=secrets.mask, clock=clock, stop=stop)
         self._polling = SinkPolling(sink, ledger, mask_secrets=secrets.mask, clock=clock)
+        self._store = ledger.target_store(sink.name)
         self._last_accepted: Payload | None = None
         self._attempt_size: int | None = None
         self._target: Target | None = None
@@ -127,7 +128,10 @@ class SinkRunner:
         self._stop.wait(self._poll_s)
 
     def _open_target(self) -> Target:
-        self._target = self._target or open_sink(self.sink, self._secrets.reveal)
+        if self._target is None:
+            self._target = open_sink(self.sink, self._secrets.reveal)
+            if isinstance(self._target, StoringTarget):
+                self._target.use_store(self._store)
         return self._target
 
     def _deliver_silence(self, desired: DesiredState) -> bool:

@@ -20,6 +20,7 @@ const FAILED: Answer<'incidents'>['items'][number] = {
   error: { message: 'OSError: disk full', frame: null }, failureCount: 2,
   failures: [{ id: 'run-1', job: { namespace: 'airflow', name: 'nightly.load' }, state: 'FAIL', time: '2026-03-01T05:00:00Z' }],
   affected: [{ namespace: 's3://lake', dataset: 'orders', distance: 0 }], affectedCount: 1, owners: [{ name: 'team:sales', type: null, source: 'facet' as const }],
+  downstreamOwners: [], tags: [], downstreamTags: [],
 }; // prettier-ignore
 
 function shown(items: Answer<'incidents'>['items']) {

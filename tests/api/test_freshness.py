@@ -28,11 +28,11 @@ from tests.reference.world_events import at, source, uuid
 from tests.support.cleanup import until_end
 from tests.support.data.parsing import World, event, note
 from tests.support.data.shop import LAKE, Asker, up
+from tests.support.few_of_many import few_of
 from tests.support.questions import ask
 from tests.support.running import Running, headwater
 from tests.support.waiting import rest
 
-EVENTS = 2_000
 NOTHING = WaitingEvents()
 
 
@@ -63,18 +63,19 @@ def held(running: Running, role: str) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_once_it_says_0_a_question_about_anything_posted_before_finds_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", few_of([100, 1_000], 1))
+def test_once_it_says_0_a_question_about_anything_posted_before_finds_it(tmp_path: Path, count: int) -> None:
     with up(tmp_path / "data") as running, Asker(running.url) as asker:
-        for first in range(0, EVENTS, 1_000):
-            batch = [lineage(number) for number in range(first, first + 1_000)]
+        for first in (0, count):
+            batch = [lineage(number) for number in range(first, first + count)]
             assert asker.client.post("/api/v1/lineage/batch", json=batch).status_code == 204
             found = caught_up(asker)
             assert found == {"seconds": 0, "log": 0, "bronze": 0, "events": 0, "gold": None}
             statuses = [
                 asker.get("upstream", namespace=LAKE, dataset=f"out/{number}").status_code
-                for number in range(first, first + 1_000)
+                for number in range(first, first + count)
             ]
-            assert statuses == [200] * 1_000
+            assert statuses == [200] * count
 
 
 @pytest.mark.slow

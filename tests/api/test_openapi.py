@@ -34,13 +34,13 @@ from tests.support.data.contract_judge import is_valid
 from tests.support.data.keyed import READ_KEY
 from tests.support.data.parsing import World, event
 from tests.support.data.shop import Asker
+from tests.support.few_of_many import few_of
 
 pytestmark = pytest.mark.slow
 
 load_all_checks()
 LISTS = (routes.events, routes.rejected, routes.refused)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 5
 ASKED = {
     "dataset": "silver/customers", "fromDataset": "landing/customers", "toDataset": "silver/customers",
     "from": "2026-03-01",
@@ -141,9 +141,10 @@ def _untyped(path: str, schema: Any) -> Iterator[str]:
         yield from _untyped(f"{path}.{name}", member)
 
 
+@pytest.mark.parametrize("examples", few_of([2, 20], 1))
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_generated_request_is_answered_against_the_document(
-    shop_to_read: Asker, document: Any, mode: GenerationMode
+    shop_to_read: Asker, document: Any, mode: GenerationMode, examples: int
 ) -> None:
     base_url = str(shop_to_read.client.base_url)
     with requests.Session() as session:
@@ -155,7 +156,7 @@ def test_no_generated_request_is_answered_against_the_document(
                 continue
 
             @settings(
-                max_examples=EXAMPLES,
+                max_examples=examples,
                 deadline=None,
                 database=None,
                 derandomize=True,

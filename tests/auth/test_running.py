@@ -16,8 +16,9 @@ import pytest
 from headwater.api import routes
 from headwater.api.marquez import routes as marquez_routes
 from headwater.auth.sessions import SESSION_COOKIE
+from tests.support.commands import commanded
 from tests.support.data.parsing import event
-from tests.support.running import Running, headwater
+from tests.support.running import Running
 from tests.support.servers.oidc import CLIENT, OidcServer
 from tests.support.waiting import rest
 
@@ -37,7 +38,7 @@ class World(NamedTuple):
         return httpx.request(method, self.running.url + path, headers=headers, timeout=30, **more)
 
     def command(self, *arguments: str) -> Any:
-        done = headwater(*arguments, "--data", self.running.folder, "--json")
+        done = commanded(*arguments, "--data", self.running.folder, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -83,6 +84,7 @@ def test_a_key_is_made_used_listed_and_revoked_while_it_runs(world: World) -> No
     deadline = time.monotonic() + 60
     while not all(key["last_used"] for key in world.ask(f"{API}/keys", boss).json()["items"]):
         assert time.monotonic() < deadline, "the last use of a key is not reported"
+        rest()
     world.command("keys", "revoke", "spark")
     assert world.ask("/api/v1/lineage", made["key"], "POST", content=event("r2")).status_code == 401
     refused = world.ask(f"{API}/keys/add?name=x&role=admin", reader["key"], "POST")

@@ -213,42 +213,48 @@ def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_pat
     assert "[b]x" in shown
 
 
-@pytest.mark.slow
-def test_without_any_tag_the_message_names_the_tags_file_in_use(tmp_path: Path) -> None:
+@pytest.fixture
+def dropped(tmp_path: Path) -> Path:
+    """A data folder with one event, on which nothing runs."""
+    world = World(tmp_path / "data")
+    world.append(*bodies([DROPPED]))
+    world.parser().commit_next()
+    return world.folder
+
+
+def test_without_any_tag_the_message_names_the_tags_file_in_use(
+    command: Command, dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rules = tmp_path / "own rules"
     rules.mkdir()
-    with up(tmp_path / "data") as running, Asker(running.url) as asker:
-        asker.post(DROPPED)
-    for settings, file in (
-        ({}, running.folder / "rules" / "tags.yaml"),
-        ({"HEADWATER_RULES": str(rules)}, rules / "tags.yaml"),
-    ):
-        told = headwater("surface", "--tag", "pii", "--data", running.folder, environment=settings)
-        assert told.returncode == 3
-        assert f"Tags come from `tags` facets and from the file {file}." in told.stderr
+    for file in (dropped / "rules" / "tags.yaml", rules / "tags.yaml"):
+        told = command("surface", "--tag", "pii", "--data", dropped)
+        assert told.status == 3
+        assert f"Tags come from `tags` facets and from the file {file}." in told.err
+        monkeypatch.setenv("HEADWATER_RULES", str(rules))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_fault_is_one_line_with_a_reference_and_the_file_of_its_traceback(
-    tmp_path: Path, form: tuple[str, ...]
+    command: Command, dropped: Path, tmp_path: Path
 ) -> None:
     """A missing column in the index is a bug: neither damage nor a user's mistake."""
-    with up(tmp_path / "data") as running, Asker(running.url) as asker:
-        asker.post(DROPPED)
-    [index] = (running.folder / "index").glob("*.sqlite")
+    assert command("runs", "--data", dropped).status == 0
+    [index] = (dropped / "index").glob("*.sqlite")
     with sqlite3.connect(index) as connection:
         connection.execute("ALTER TABLE runs RENAME COLUMN state TO gone")
-    told = headwater("runs", "--data", running.folder, *form, environment={"TMPDIR": str(tmp_path)})
-    [file] = tmp_path.glob("headwater-fault-*.txt")
-    reference = file.stem.removeprefix("headwater-fault-")
-    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
-    text = " ".join(json.loads(told.stderr)[part] for part in ("error", "fix")) if form else told.stderr
-    assert f"because of a bug in Headwater, reference {reference}." in text
-    assert f"Report the bug with its traceback, which is in {file}." in text
-    assert "Traceback" not in told.stderr
-    assert "no such column" in file.read_text()
-    assert file.stat().st_mode & 0o077 == 0, "only the owner may read the file"
+    for form in ([], ["--json"]):
+        told = headwater("runs", "--data", dropped, *form, environment={"TMPDIR": str(tmp_path)})
+        [file] = tmp_path.glob("headwater-fault-*.txt")
+        reference = file.stem.removeprefix("headwater-fault-")
+        assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
+        text = " ".join(json.loads(told.stderr)[part] for part in ("error", "fix")) if form else told.stderr
+        assert f"because of a bug in Headwater, reference {reference}." in text
+        assert f"Report the bug with its traceback, which is in {file}." in text
+        assert "Traceback" not in told.stderr
+        assert "no such column" in file.read_text()
+        assert file.stat().st_mode & 0o077 == 0, "only the owner may read the file"
+        file.unlink()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from tests.functions.host import App, Reply, running
 from tests.support.data.made_events import body, run_event
 from tests.support.data.parsing import World
+from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +43,7 @@ def seen(app: App, world: World, path: str) -> Any:
     assert app.deliver(world.records(1, world.reader().tail())) is None
     while (answer := change(app, "GET", path, key="viewer-key")).status != 200:
         assert answer.status in (404, 503), answer.body
+        rest()
     return answer.json()
 
 

@@ -64,6 +64,7 @@ def post_until_kept(receiver: App, event: bytes) -> None:
     """Post as a producer does: repeat the request while a busy machine answers 503."""
     while (status := receiver.request("lineage", event, authorization=BEARER).status) != 200:
         assert status == 503
+        rest()
 
 
 def rows(lake: dict[str, Any], table: str, *columns: str) -> list[dict[str, Any]]:
@@ -121,6 +122,7 @@ def test_the_pipeline_app_counts_what_waits_on_the_hub_and_an_unknown_name_is_be
     deadline = time.monotonic() + 60
     while ask("freshness").json()["seconds"]:
         assert time.monotonic() < deadline
+        rest()
     assert ask("upstream?dataset=kept").status == 200
     assert ask("upstream?dataset=none").status == 404
     post_until_kept(receiver, body(run_event()))

@@ -12,6 +12,7 @@ from headwater.intake.event_log import RecordKind
 from tests.functions.host import App, Reply, running
 from tests.support.data.made_events import body, run_event
 from tests.support.data.parsing import World
+from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +111,7 @@ def test_notes_of_refusals_reach_the_log(app: App, world: World) -> None:
     refused(app.request("lineage", body(run_event()), authorization="Bearer nobody"), 401)
     while world.reader().tail() == before:
         assert app.request("live", method="GET").status == 200
+        rest()
     assert world.records(before + 1, before + 1)[0].kind is RecordKind.REFUSAL
 
 
@@ -139,6 +141,7 @@ def test_a_wrong_path_is_404_with_the_right_one_and_fills_neither_log_nor_lake(p
                 assert "Post one event to /api/v1/lineage" in refused(answer, 404)["fix"]
         while world.reader().tail() < 3:
             assert app.request("live", method="GET").status == 200
+            rest()
         for _ in range(5):
             refused(app.request("other_paths", b"text", target="/lineage", content_type="text/plain"), 404)
         assert metric(app, 'headwater_refused_total{reason="wrong_path"}') == 11

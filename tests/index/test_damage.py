@@ -25,12 +25,15 @@ from headwater.lineage.names.canonical_names import default_rules
 from tests.reference.world_events import at, uuid
 from tests.support.data.parsing import World
 from tests.support.data.shop import DROPPED, EVENTS, bodies
+from tests.support.few_of_many import few_of
 from tests.support.questions import ask
 
 pytestmark = pytest.mark.slow  # each test damages about a hundred files
 
 PAGE = 4096
 HARM = [b"\xa5", b"\0"]
+STEPS = few_of([4, 1], 1)
+"""Every how many pages one is harmed."""
 QUESTIONS: list[tuple[str, dict[str, str]]] = [
     ("coverage", {}), ("unused", {}), ("surface", {}), ("datasets", {}), ("listed_runs", {}), ("diff", {"from": at(9)}),
     ("impact", {"dataset": "landing/customers", "mode": "any", "paths": "true"}), ("run", {"run": uuid(2)}),
@@ -114,24 +117,28 @@ def follow(home: IndexHome, world: World) -> list[str]:
                 said.append(str(error))
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("harm", HARM, ids=["a5", "zeros"])
-def test_whatever_page_is_harmed_no_answer_is_wrong_and_its_writer_learns_of_it(indexed: Indexed, harm: bytes) -> None:
+def test_whatever_page_is_harmed_no_answer_is_wrong_and_its_writer_learns_of_it(
+    indexed: Indexed, harm: bytes, step: int
+) -> None:
     indexed.harm(0, b"")
     right = list(indexed.answers())
     assert LakeUnavailable not in right
-    refused = 0
-    for start in range(PAGE, len(indexed.content), PAGE):
+    refused, pages = 0, range(PAGE, len(indexed.content), step * PAGE)
+    for start in pages:
         indexed.harm(start, harm * PAGE)
         found = list(indexed.answers())
         assert [one for one, other in zip(found, right, strict=True) if one not in (other, LakeUnavailable)] == []
         assert indexed.note.exists() == (LakeUnavailable in found)
         refused += found.count(LakeUnavailable)
-    assert refused > len(indexed.content) // PAGE
+    assert refused > len(pages)
 
 
-def test_of_whatever_bytes_sqlite_finds_harmed_a_question_is_told(indexed: Indexed) -> None:
+@pytest.mark.parametrize("count", few_of([50, 450], 1))
+def test_of_whatever_bytes_sqlite_finds_harmed_a_question_is_told(indexed: Indexed, count: int) -> None:
     rng = random.Random(20261126)
-    for _ in range(150):
+    for _ in range(count):
         start, length = rng.randrange(PAGE, len(indexed.content)), rng.choice([1, 8, 100])
         indexed.harm(start, rng.choice(HARM) * min(length, len(indexed.content) - start))
         try:
@@ -155,10 +162,11 @@ def test_whatever_page_is_harmed_the_index_becomes_whole(indexed: Indexed) -> No
     assert found_harm
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("harm", HARM, ids=["a5", "zeros"])
-def test_whatever_is_harmed_within_a_page_no_event_is_blamed(indexed: Indexed, harm: bytes) -> None:
+def test_whatever_is_harmed_within_a_page_no_event_is_blamed(indexed: Indexed, harm: bytes, step: int) -> None:
     found_harm = 0
-    for page in range(PAGE, len(indexed.content), PAGE):
+    for page in range(PAGE, len(indexed.content), step * PAGE):
         for start in (600, 3000):
             found_harm += bool(harmed_and_followed(indexed, page + start, harm * 1000))
             with suppress(LakeUnavailable):  # no question has met the damage so far

@@ -83,7 +83,7 @@ RULES = default_rules()
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, database=None, max_examples=60)  # `bench.worlds` runs 2,000 examples
+@settings(derandomize=True, deadline=None, database=None, max_examples=30)  # `bench.worlds` runs 2,000 examples
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
     with indexed(events, Random(seed)) as open_views:

@@ -26,7 +26,7 @@ from tests.support.questions import ask
 
 pytestmark = pytest.mark.slow  # each test builds an index
 
-WIDE = 4_000
+WIDE = 1_000
 """Number of outputs of an event that takes the index seconds. `CPU_S` is much more than an ordinary event needs."""
 
 CPU_S = 0.2

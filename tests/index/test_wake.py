@@ -117,6 +117,8 @@ def test_an_event_is_answered_though_no_tick_ever_comes(tmp_path: Path) -> None:
     with Running(tmp_path, options=["--tick", f"{NEVER_S:.0f}s"]) as running, Asker(running.url) as asker:
         while not (tmp_path / "lake" / "bronze" / "events" / "_delta_log").exists():
             running.wait_pid("parser")  # from now on the parser waits for a wake-up
+            rest()
+
         assert asker.client.post("/api/v1/lineage", json=lineage(1)).status_code == 200
         asker.wait_for("upstream", namespace=LAKE, dataset="out/1")
 

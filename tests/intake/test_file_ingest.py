@@ -16,6 +16,7 @@ from headwater.common.errors import HeadwaterError
 from headwater.intake.files.sources.file_source import FileGone
 from headwater.intake.files.sources.local_files import LocalFiles
 from tests.cli.test_commands import fails_in_one_line
+from tests.support.commands import commanded
 from tests.support.data.made_events import body, run_event
 from tests.support.running import TIMEOUT_S, Running, headwater, started
 from tests.support.waiting import rest
@@ -45,7 +46,7 @@ class Folder:
         self._more = ("--server", running.url, "--state", tmp_path / "state", "--json")
 
     def ingest(self, *options: str, key: str = "all-secret") -> subprocess.CompletedProcess[str]:
-        return headwater("ingest", self.path, *self._more, "--key", key, *options)
+        return commanded("ingest", self.path, *self._more, "--key", key, *options)
 
     def follow(self, *options: str) -> subprocess.Popen[str]:
         return started("ingest", self.path, *self._more, "--key", "all-secret", "--follow", *options)

@@ -22,11 +22,13 @@ from tests.rule_cases.events import done, table, writes
 
 pytestmark = pytest.mark.slow
 
-FEW, MANY = range(100), range(100, 5000)
+FEW, MANY = range(50), range(50, 5000)
 ALIKE = (9010, 9020, 9030, 9037, 9040, 9132, 9200, 9259)
 """Worlds of which the reference and the rules once answered differently."""
 ENOUGH = 0.02
 """The minimum share of an operator's variants that must change an answer, so that the operator is useful."""
+OFTEN = 5
+"""So many of the first 80 worlds have what an operator removes."""
 NOTHING = Asked((), ())
 
 
@@ -69,8 +71,8 @@ def test_open_kinds_are_told_apart_and_known() -> None:
 
 
 def test_half_of_the_worlds_are_recorded_and_every_recording_is_among_them() -> None:
-    names = [stream(number).name for number in FEW]
-    assert sum(not name.startswith("generated") for name in names) == len(FEW) / 2
+    names = [stream(number).name for number in range(100)]
+    assert sum(not name.startswith("generated") for name in names) == len(names) / 2
     assert len(set(names) & recordings().keys()) > len(recordings()) / 2
 
 
@@ -78,6 +80,8 @@ def test_half_of_the_worlds_are_recorded_and_every_recording_is_among_them() -> 
 def test_an_operator_applies_often_and_leaves_its_events_as_they_are(operator: str) -> None:
     applied = 0
     for number in range(80):
+        if applied == OFTEN:
+            break
         world = stream(number)
         before = json.dumps(world.events)
         variant = variant_of(number, operator, world)
@@ -86,7 +90,7 @@ def test_an_operator_applies_often_and_leaves_its_events_as_they_are(operator: s
             applied += 1
             assert variant.mutation.after != world.events
             assert variant.mutation == getattr(variant_of(number, operator), "mutation", None)
-    assert applied >= 5
+    assert applied == OFTEN
 
 
 def test_a_violation_shrinks_to_few_events_that_still_show_it() -> None:

@@ -27,6 +27,7 @@ from tests.support.data.parsing import World, event
 from tests.support.data.samples import body
 from tests.support.data.shop import BRONZE, MASKED, RAW, TARGET, Asker, up
 from tests.support.questions import ask
+from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow  # uses lakes of older versions
 
@@ -173,6 +174,7 @@ def test_headwater_started_on_the_old_folder_answers_from_its_first_moment_on(be
         statuses = set()
         while not asker.ask("rules")["indexed"]:
             statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
+            rest()
         statuses.add(asker.get("impact", dataset="landing/customers", column="email").status_code)
         assert statuses == {200}
         asker.wait_for("impact", dataset="gold/late")

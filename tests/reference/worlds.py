@@ -22,6 +22,8 @@ from tests.reference.world_writes import add_copies, add_fed_jobs, add_jobs, add
 LONGEST = 16  # number of events of a world before some are duplicated
 FEW = (10, 14, 23, 26, 37, 46, 56, 67, 91, 95, 97, 99, 102, 112, 134, 147, 160, 162, 172, 193, 213, 234, 258, 259)
 """Seeds of worlds that together contain every feature, most of them three times."""
+FEWEST = (10, 23, 46, 67, 91, 95, 160, 172, 193, 258)
+"""Those of them that have all of it at least once, for the lake of silver and gold."""
 
 BYTES = 1200  # number of choices that Hypothesis draws; later choices are the simplest
 

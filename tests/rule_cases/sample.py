@@ -8,12 +8,13 @@ from tests.rule_cases.case import Case
 
 
 def sample_cases(cases: Iterable[Case], topics: Mapping[str, str]) -> list[Case]:
-    """Return each case with a feature that no earlier case has. topics: by the name of a case."""
-    known, sample = set[tuple[str, ...]](), []
-    for case in cases:
-        if (found := set(features(case, topics[case.name]))) - known:
-            known |= found
-            sample.append(case)
+    """Return cases that together have every feature: one after the other, the one that adds most; topics: by name."""
+    ahead = {case.name: (case, set(features(case, topics[case.name]))) for case in cases}
+    missing, sample = set[tuple[str, ...]]().union(*(found for _, found in ahead.values())), []
+    while missing:
+        case, found = max(ahead.values(), key=lambda each: len(each[1] & missing))
+        missing -= found
+        sample.append(case)
     return sample
 
 

@@ -25,7 +25,7 @@ from tests.support.spark.spark_noise import SPARK_NOISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), *SPARK_NOISE]
 
-LARGE, IDLE = 1_000, 100
+LARGE, IDLE, LINKS = 100, 20, 1_000
 
 
 def test_runs_told_in_two_passes_late_or_with_fifty_updates_read_the_file_that_they_are_in(
@@ -77,7 +77,7 @@ class CountedKeys(UserDict[Name, Sequence[TimedLocation]]):
 
 def test_all_known_symlinks_are_compared_with_those_of_a_batch_once() -> None:
     """A batch of 16,000 symlinks that are known took the driver minutes, when each was compared with all."""
-    names = [Name("s3://links", f"in{number}") for number in range(LARGE)]
+    names = [Name("s3://links", f"in{number}") for number in range(LINKS)]
     known = CountedKeys({name: [(1, Name("s3://lake", "a"))] for name in names})
     found = {name: [(2, Name("s3://lake", "a"))] for name in [*names[1:], Name("s3://links", "new")]}
     assert new_symlinks(found, {names[1]}, known) == {(Name("s3://links", "new"), (2, Name("s3://lake", "a")))}

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
-SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read", "marquez_to_read", "keyed_to_read")
+SHARED = (
+    "lake_of_cases", "passed_lake", "spark", "connectors", "kafka", "shop_to_read", "marquez_to_read", "keyed_to_read",
+)  # fmt: skip
 """Session fixtures that start a process or fill a lake."""
 
 SAME_PROCESS = {"lake_of_cases": "spark_2", "passed_lake": "spark", "keyed_to_read": "shop_to_read"}

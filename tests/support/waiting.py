@@ -5,4 +5,4 @@ import time
 
 def rest() -> None:
     """Sleep before the next poll, so that polling does not take CPU time from the processes under test."""
-    time.sleep(0.02)
+    time.sleep(0.05)

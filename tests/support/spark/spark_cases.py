@@ -15,7 +15,7 @@ from tests.governance import test_reconcile_gold
 from tests.lineage import test_lost_runs
 from tests.proof import spark_judge
 from tests.reference.records import Delivered
-from tests.reference.worlds import FEW, world_in
+from tests.reference.worlds import FEWEST, world_in
 from tests.spark import test_rule_cases as test_spark_rule_cases
 from tests.support.data import hostile_names, newest_cases
 from tests.support.spark import spark_driver
@@ -42,7 +42,7 @@ class LakeOfCases(SparkLake):
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         super().__init__(spark, folder)
-        worlds, hostile = list(bodies(FEW)), hostile_names.copies()
+        worlds, hostile = list(bodies(FEWEST)), hostile_names.copies()
         proof = spark_judge.bodies(spark_judge.placed_variants(PROOF))
         stories = [
             *test_spark_rule_cases.bodies(test_spark_rule_cases.sample_stories()),

@@ -26,6 +26,7 @@ from tests.proof.ranks import all_sources
 from tests.reference.generations import NEVER, Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form, filters
 from tests.reference.records import Facets, facets_of, is_rdd_step, job_key, runs_of
+from tests.reference.solver import Reference
 from tests.reference.world_events import Json, deliver
 from tests.reference.write_kinds import EMPTIES, REPLACES
 
@@ -118,13 +119,17 @@ def drop_list(events: Sequence[Json], chance: Random) -> Mutation | None:
 
     A run or declaration whose lineage has to account for all known columns of what it writes (rules 4.7 and 4.9) has to
     account for fewer if no event names a column any more: see `trim_reader_schema`. SQL does not depend on them. And a
-    column that exists at one location of a name only has no counterpart at the others (rule 10.11).
+    column that exists at one location of a name only has no counterpart at the others (rule 10.11). In a dataset with a
+    complete list, what older lists and lineage name is no column any more (12.9): the list alone makes it one.
     """
     having = [place for place in places(events, "outputs") if _columns(place.named)]
     having = [
         place
         for place in having
-        if not (_lists_alone(events, place) and (_tells_lineage(events, place) or _has_moved(events, place)))
+        if not (
+            _lists_alone(events, place)
+            and (_tells_lineage(events, place) or _has_moved(events, place) or _has_complete_list(events, place))
+        )
     ]
     return _drop_facet(events, chance, having, "schema")
 
@@ -420,6 +425,12 @@ def _has_moved(events: Sequence[Json], place: Place) -> bool:
     names = Names(deliver(events), canonical_form)
     places = ({location for _, location in names.locations(alias)} for alias in names.bindings)
     return any(len(each) > 1 and names.bound(*canonical_form(*place.name), NEVER) in each for each in places)
+
+
+def _has_complete_list(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether an output has a base list (rule 12.6), in any generation."""
+    schemas, name = Reference(deliver(events)).schemas, bound_names(events)(place.name)
+    return any(dataset[:2] == name and schemas.base_us(dataset) is not None for dataset in list(schemas.known))
 
 
 def _tells_lineage(events: Sequence[Json], place: Place) -> bool:

@@ -131,9 +131,10 @@ test-page-in-one-piece:
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
-screenshots: setup-test  ## the pictures of the documentation, from the recorded pipeline
+screenshots: setup-test  ## the pictures of the documentation, and build/gallery: every page in both themes and three sizes
 	cd web && npm run --silent tools bench/screenshots.ts bench/tour.ts
 	@$(BIN)/python -m tools.moving_picture .cache/tour docs/images/tour.webp
+	cd web && npm run --silent tools bench/gallery.ts
 	@$(BIN)/python -m tools.small_pictures docs/images/*.png
 
 test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an environment of its own

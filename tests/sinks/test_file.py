@@ -78,6 +78,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
         ["delta"],
         ["webhook"],
         ["webhook"],
+        ["slack", "email"],
     ]
 
 

@@ -41,8 +41,8 @@ test('an empty lake offers commands to copy, explains a rejection, sends a test 
   const run = await page.getByRole('status').getByRole('link').first().textContent();
   await page.locator('.feed').getByText('arrival-check').first().waitFor();
   await page.locator('.feed').getByRole('link', { name: run ?? 'none' }).first().waitFor();
-  await page.getByText('1 in the window').waitFor();
-  expect(await page.getByRole('heading', { name: 'Connect a producer' }).count()).toBe(1);
+  await page.getByRole('heading', { name: 'The first event has arrived' }).waitFor();
+  expect(await page.getByRole('heading', { name: 'Configure a producer' }).count()).toBe(1);
 });
 
 test('the copied text is the shown text', async () => {
@@ -173,9 +173,9 @@ test('the start page counts failed runs, and the page of a table shows why its f
   });
   await headwater.post(night, BEARER);
   const page = await withKey('/', 1);
-  const card = page.locator('.card', { hasText: 'Failed runs' });
+  const card = page.locator('.stat', { hasText: 'Failed runs' });
   await card.getByText('16', { exact: true }).waitFor();
-  expect(await page.getByLabel('Window').inputValue()).toBe('24h');
+  expect(await page.getByLabel('Period').inputValue()).toBe('24h');
   await page.goto(`${headwater.url}${at('/dataset', never)}`);
   const health = page.getByRole('region', { name: 'Health' });
   await health.getByText('never written', { exact: true }).waitFor();

@@ -27,6 +27,7 @@ const VIEWS: Record<string, string> = {
   jobs: '/jobs?state=COMPLETE',
   runs: '/runs',
   dataset: datasetAt(SILVER),
+  column: at('/column', EMAIL),
   job: at('/job', JOB),
   run: at('/run', { id: RUN }),
   diff: '/diff?from=2026-11-21T10:40:00.000Z',

@@ -52,7 +52,6 @@ test('a part that could not be loaded is loaded after the restart without a relo
     await mark(page);
   }
   await headwater.stop();
-  await coverage.getByRole('button', { name: 'Trust', exact: true }).click();
   await coverage.getByRole('link', { name: 'Coverage' }).click();
   await graph.getByRole('link', { name: 'Lineage', exact: true }).click();
   await search.keyboard.press('Control+k');
@@ -89,14 +88,13 @@ test('the page announces an upgrade, and a reload opens the page that the user w
   await drawn(idle);
   await settled(going);
   await headwater.stop();
-  await going.getByRole('button', { name: 'Columns', exact: true }).click();
-  await going.getByRole('link', { name: 'Masking surface' }).click();
+  await going.getByRole('link', { name: 'Personal data' }).click();
   environment.PYTHONPATH = newer;
   await headwater.start();
   for (const page of [idle, going]) await page.getByText('Headwater was updated').waitFor();
   expect(await going.getByRole('heading', { level: 1 }).textContent()).toBe('Settings');
   await going.getByRole('button', { name: 'Reload' }).click();
-  await going.getByRole('heading', { name: 'Masking surface' }).waitFor();
+  await going.getByRole('heading', { name: 'Personal data' }).waitFor();
   await idle.getByRole('button', { name: 'Reload' }).click();
   await idle.getByText('Headwater was updated').waitFor({ state: 'detached' });
   await drawn(idle);

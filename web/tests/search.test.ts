@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
 
-import { barriers, browsing, drawn, settled } from './browser';
+import { barriers, browsing, settled } from './browser';
 
 const url = inject('url');
 const { open } = browsing();
@@ -17,7 +17,8 @@ test('Ctrl-K and three letters find a column, and the keyboard alone opens it', 
   await page.keyboard.press('ArrowDown');
   for (let presses = 0; presses < 20 && (await hit.getAttribute('data-focused')) === null; presses += 1) await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await drawn(page);
+  await settled(page);
+  await page.getByRole('heading', { name: /^customer_email in / }).waitFor();
   expect(new URL(page.url()).searchParams.get('column')).toBe('customer_email');
   await page.keyboard.press('Control+k');
   expect(await page.getByRole('menuitem').first().textContent()).toContain('customer_email');

@@ -5,13 +5,14 @@ import {
   BaseEdge, ControlButton, Controls, EdgeLabelRenderer, Position, ReactFlow, ReactFlowProvider, useReactFlow,
   type Edge, type EdgeProps,
 } from '@xyflow/react'; // prettier-ignore
-import { memo, useCallback, useDeferredValue, useEffect, useMemo, useState, type KeyboardEvent } from 'react';
+import { memo, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react';
 
 import { count } from '../parts/format';
 import { visible } from '../shown/invisible';
 import { GraphActionsContext, NamespaceContext, TableBox, type GraphActions, type TableNode } from './Boxes';
 import { overlapsBoundingBox, type Box } from './geometry';
 import { lineOf, type Line } from './line';
+import { Highlight, HighlightContext, useHasPath, useIsEdgeOnPath } from './highlight';
 import { MiniMap } from './MiniMap';
 import { edgeWords, type PictureEdge } from './picture';
 import { shownColumns } from './shape';
@@ -39,18 +40,21 @@ interface Props {
 export function Canvas(props: Props) {
   const { tables } = props.layout.picture;
   const namespace = useMemo(() => commonNamespace(tables), [tables]);
+  const highlight = useMemo(() => new Highlight(props.layout.picture), [props.layout.picture]);
   return (
     <GraphActionsContext value={props.actions}>
       <NamespaceContext value={namespace}>
-        <ReactFlowProvider>
-          <Flow {...props} />
-        </ReactFlowProvider>
+        <HighlightContext value={highlight}>
+          <ReactFlowProvider>
+            <Flow {...props} highlight={highlight} />
+          </ReactFlowProvider>
+        </HighlightContext>
       </NamespaceContext>
     </GraphActionsContext>
   );
 }
 
-function Flow({ layout, opened, chosen, actions, about }: Props) {
+function Flow({ layout, opened, chosen, actions, about, highlight }: Props & { highlight: Highlight }) {
   const [pane, setPane] = useState<HTMLElement | null>(null);
   const isVisible = useInitiallyVisible(pane, layout);
   const nodes = useMemo(() => nodesOf(layout, opened, chosen), [layout, opened, chosen]);
@@ -65,11 +69,13 @@ function Flow({ layout, opened, chosen, actions, about }: Props) {
     const frame = requestAnimationFrame(showSubject);
     return () => cancelAnimationFrame(frame);
   }, [showSubject, about]);
+  const onMove = useRefit(pane, showSubject);
   return (
     <ReactFlow<TableNode, LineEdge>
-      ref={setPane}
+      ref={setPane} className={useHasPath(highlight) ? 'has-path' : ''}
       nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && isReady && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={MIN_ZOOM} maxZoom={2} onlyRenderVisibleElements
       nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable onKeyDown={onArrowKey}
+      onMove={onMove}
       onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && actions.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} boxes and ${count(edges.length)} edges. Arrows left and right follow edges, up and down go along a layer.`}
     >
@@ -113,6 +119,24 @@ function useShowSubject(pane: HTMLElement | null, { places, picture }: GraphLayo
   return useCallback(() => {
     if (pane && places.size) void setViewport(initialViewport(picture, places, pane.clientWidth, pane.clientHeight));
   }, [setViewport, pane, places, picture]);
+}
+
+/** Show the subject again when the pane gets another size, such as when the panel opens, until the user moves the graph. Returns the handler of moves. */
+function useRefit(pane: HTMLElement | null, showSubject: () => void): (event: unknown) => void {
+  const moved = useRef(false);
+  useEffect(() => {
+    if (!pane || typeof ResizeObserver === 'undefined') return undefined;
+    let width = pane.clientWidth;
+    const observer = new ResizeObserver(() => {
+      if (pane.clientWidth !== width && !moved.current) showSubject();
+      width = pane.clientWidth;
+    });
+    observer.observe(pane);
+    return () => observer.disconnect();
+  }, [pane, showSubject]);
+  return useCallback((event) => {
+    if (event) moved.current = true; // moves by the page have no event
+  }, []);
 }
 
 /** Move the focus between boxes with the arrow keys, and scroll to a box that is off screen. */
@@ -188,15 +212,16 @@ function edgeLabel(edge: PictureEdge, names: ReadonlyMap<string, string>): strin
 }
 
 function LineOfEdge({ data }: EdgeProps<LineEdge>) {
+  const onPath = useIsEdgeOnPath(data?.edge.id ?? '');
   if (!data) return null;
   const { edge, line, chosen } = data;
-  const marks = [edge.control && 'control', edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
+  const marks = [onPath && 'on-path', edge.control && 'control', edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
   return (
     <>
       <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} style={{ strokeWidth: 1.3 + Math.min(4, Math.log2(edge.many)) }} interactionWidth={12} />
       {edgeWords(edge) && (
         <EdgeLabelRenderer>
-          <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${line.label.x}px, ${line.label.y}px)` }}>
+          <span className={`line-label ${marks.filter(Boolean).join(' ')}`} style={{ transform: `translate(-50%, -50%) translate(${line.label.x}px, ${line.label.y}px)` }}>
             {edgeWords(edge)}
           </span>
         </EdgeLabelRenderer>

@@ -21,6 +21,7 @@ export function MiniMap({ layout: { picture, places } }: { layout: GraphLayout }
   const [left, top, width, height] = [
     whole.x - (WIDTH * scale - whole.width) / 2 - MARGIN, whole.y - (HEIGHT * scale - whole.height) / 2 - MARGIN, WIDTH * scale + 2 * MARGIN, HEIGHT * scale + 2 * MARGIN,
   ]; // prettier-ignore
+  if (contains(seen, all)) return null; // the map would only cover boxes
   const go = (event: PointerEvent) => {
     const onScreen = drawing.current?.getScreenCTM();
     if (!onScreen || !(event.buttons & 1)) return;
@@ -37,6 +38,9 @@ export function MiniMap({ layout: { picture, places } }: { layout: GraphLayout }
     </Panel>
   );
 }
+
+const contains = (outer: Box, inner: Box): boolean =>
+  inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
 
 const kindOf = (table: PictureTable): (typeof KINDS)[number] => (table.subject ? 'subject' : (table.change ?? ''));
 

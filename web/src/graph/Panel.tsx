@@ -3,14 +3,18 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
 import type { Schemas } from '../api/client';
-import { useQuestion } from '../api/hooks';
+import { useAddress, useQuestion } from '../api/hooks';
+import { marquez, type Dataset } from '../api/marquez';
+import { Badge, IconButton } from '../design/components';
 import { DataTable } from '../parts/DataTable';
+import { Derivation } from '../parts/Derivation';
 import { Code } from '../parts/Facets';
 import { count, time } from '../parts/format';
 import { to } from '../parts/links';
 import { useGranularity } from '../parts/granularity';
 import { HealthSection } from '../parts/HealthSection';
-import { ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { DatasetLink, JobLink, RunLink } from '../parts/Names';
+import { testsOf } from '../parts/qualityTests';
 import { statisticsText } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
@@ -22,7 +26,7 @@ export function Panel({ title, onClose, children }: { title: string; onClose: ()
     <aside className="panel" aria-label={title}>
       <div className="section-head">
         <h2>{title}</h2>
-        <button type="button" className="quiet" onClick={onClose} aria-label="Close the panel">✕</button>
+        <IconButton icon="close" label="Close the panel" onClick={onClose} />
       </div>
       {children}
     </aside>
@@ -45,7 +49,7 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
       <p className="whole"><bdi>{table.name}</bdi></p>
       <p className="whole dim"><bdi>{table.namespace}</bdi></p>
       <div className="actions">
-        <Link className="button" to={to.dataset(table)}>Open dataset</Link>
+        <Link className="button primary" to={to.dataset(table)}>Open dataset</Link>
         {!table.subject && <button type="button" onClick={onFocus}>Show its lineage</button>}
         {onPath && <button type="button" onClick={onPath}>Find path to it</button>}
         <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold upstream</button>
@@ -53,7 +57,29 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
         {between}
       </div>
       {table.kind === 'table' && <Stops table={table} />}
+      {table.kind === 'table' && <TableFacts table={table} />}
       {table.kind === 'table' && <HealthSection parameters={{ namespace: table.namespace, dataset: table.name }} />}
+    </>
+  );
+}
+
+/** The tests of a table, and links to the next questions about it. */
+function TableFacts({ table }: { table: PictureTable }) {
+  const described = useAddress<Dataset>(marquez.dataset(table));
+  const tests = testsOf(described.data?.facets ?? {});
+  const failed = tests.filter((each) => !each.passed).length;
+  const parameters = { namespace: table.namespace, dataset: table.name };
+  return (
+    <>
+      <p className="badges">
+        <span className="dim">Tests:</span> {tests.length ? <Badge icon="test" tone={failed ? 'bad' : 'good'}>{failed ? `${count(failed)} of ${count(tests.length)} failed` : `${count(tests.length)} passed`}</Badge> : <span className="dim">none reported</span>}
+      </p>
+      <h3>Next questions</h3>
+      <ul className="plain">
+        <li><Link to={`${to.dataset(table)}#readers`}>Who reads it?</Link></li>
+        <li><Link to={to.unused(parameters, 'unused')}>Which columns can be dropped?</Link></li>
+        <li><Link to={`${to.dataset(table)}#changes`}>What changed?</Link></li>
+      </ul>
     </>
   );
 }
@@ -86,19 +112,22 @@ export function FoldedPanel({ table, onPin }: { table: PictureTable; onPin: (id:
   );
 }
 
-/** Answers to the two most frequent questions about a column. */
+/** How a column is computed, its owner and tests, where it is readable, whether it can be dropped, and links to the next questions. */
 export function ColumnPanel({ table, column, lens }: { table: PictureTable; column: string; lens: Readonly<Record<string, string>> }) {
   const parameters = { namespace: table.namespace, dataset: table.name, column };
   const surface = useQuestion('surface', { ...parameters, ...lens, limit: 1 });
   const impact = useQuestion('impact', { ...parameters, ...lens, mode: 'any', limit: 1_000 });
   return (
     <>
-      <p className="whole"><ColumnLink column={parameters} /></p>
-      <h3>Is it masked everywhere?</h3>
+      <p className="whole strong"><bdi className="mono">{column}</bdi> <span className="dim">in</span> <DatasetLink id={{ namespace: table.namespace, name: table.name, display_name: table.display }} /></p>
+      <ColumnFacts table={table} column={column} />
+      <h3>How is it computed?</h3>
+      <Derivation column={parameters} lens={lens} />
+      <h3>Where can it be read in clear?</h3>
       <Answered query={surface}>
         {({ exposures: { exposed, unknown, masked } }) => (
           <p>
-            {exposed ? `No: ${count(exposed)} columns contain its unmasked values.` : unknown ? 'Unknown.' : 'Yes, in all downstream columns.'} {count(masked)} masked, {count(unknown)} unknown.{' '}
+            {exposed ? `${count(exposed)} more ${exposed === 1 ? 'column contains' : 'columns contain'} its unmasked values.` : unknown ? 'Not proven.' : 'Only here: it is masked in all downstream columns.'} {count(masked)} masked, {count(unknown)} not proven.{' '}
             <Link to={to.surface(parameters)}>List columns</Link>
           </p>
         )}
@@ -109,10 +138,32 @@ export function ColumnPanel({ table, column, lens }: { table: PictureTable; colu
           <p>
             {columns.length ? `${count(columns.length)}${truncated ? ' or more' : ''} columns of ${count(new Set(columns.map((each) => `${each.namespace}/${each.dataset}`)).size)} tables depend on it: they contain its values, or are filtered, joined or grouped by it.` : 'No reported column depends on it.'}
             {' '}{stopSentences(stops).join(' ')}{' '}
-            <Link to={to.impact(parameters)}>Show downstream</Link> · <Link to={to.unused(parameters, 'used')}>Used columns of the table</Link>
+            <Link to={to.impact(parameters)}>Show downstream</Link>
           </p>
         )}
       </Answered>
+      <div className="actions"><Link className="button primary" to={to.column(parameters)}>All answers about this column</Link></div>
+    </>
+  );
+}
+
+/** The type, description and tests of a column, and the owners of its table. */
+function ColumnFacts({ table, column }: { table: PictureTable; column: string }) {
+  const described = useAddress<Dataset>(marquez.dataset(table));
+  const health = useQuestion('health', { namespace: table.namespace, dataset: table.name, limit: 1 });
+  const isThis = (name: string) => name.toLowerCase() === column.toLowerCase();
+  const field = described.data?.fields.find((each) => isThis(each.name));
+  const tests = testsOf(described.data?.facets ?? {}).filter((each) => isThis(each.column));
+  const owners = health.data?.about?.owners ?? [];
+  return (
+    <>
+      {field?.description && <p><bdi>{field.description}</bdi></p>}
+      <p className="badges">
+        {field?.type && <Badge>{field.type}</Badge>}
+        {field?.tags.map((tag) => <Badge key={tag} icon="tag" tone="accent">{tag}</Badge>)}
+        {owners.length ? owners.map((owner) => <Badge key={owner.name} icon="owner">{owner.name}</Badge>) : <span className="dim">no owner</span>}
+        {tests.length ? tests.map((each) => <Badge key={each.name} icon="test" tone={each.passed ? 'good' : 'bad'} title={each.name}>{`${each.name} ${each.passed ? 'passed' : 'failed'}`}</Badge>) : <span className="dim">no tests</span>}
+      </p>
     </>
   );
 }

@@ -1,14 +1,17 @@
 // The controls of the lineage graph: one row with the most frequent ones, and two panels that buttons of the row open.
 import { useId, useState, type ReactNode } from 'react';
-import { Link } from 'react-router';
 
+import { Icon } from '../design/Icon';
 import { count, time } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
-import { LEVELS, type Level } from './collapse';
+import { COLOURING_TITLES, COLOURINGS } from './colouring';
+import { isMapLevel, LEVELS, type Level } from './collapse';
 import { DisplayOptions } from './DisplayOptions';
 import { ALL, type View } from './view';
 
-const LABELS: Record<Level, string> = { none: 'none (tables)', namespace: 'namespace', lakehouse: 'lakehouse (first folder)', schema: 'schema (last folder)' };
+const LABELS: Record<Level, string> = {
+  none: 'none (tables)', namespace: 'namespace', lakehouse: 'lakehouse (first folder)', schema: 'schema (last folder)', system: 'system', layer: 'layer',
+}; // prettier-ignore
 
 interface Props {
   view: View;
@@ -41,7 +44,7 @@ export function Toolbar({ view, folded, onSave, children }: Props) {
         {focused && !view.column && !view.target.dataset && (
           <Check title="Show jobs" isOn={view.jobs} onChange={(isOn) => view.change({ jobs: isOn ? 'nodes' : '' })} />
         )}
-        {focused && <Check title="Personal data" isOn={view.personal} onChange={(isOn) => view.change({ personal: isOn ? 'true' : '' })} />}
+        <ColourSelect view={view} />
         {view.column && <button type="button" onClick={() => view.change({ column: '' })}>Whole table</button>}
         {focused && <PathFinder view={view} />}
         {(folded > 0 || view.whole) && (
@@ -57,14 +60,25 @@ export function Toolbar({ view, folded, onSave, children }: Props) {
             {view.asOf ? `Time: ${time(view.asOf)} UTC` : 'Time: now'}
           </button>
           <button type="button" aria-expanded={open === 'options'} aria-controls={optionsPanel} onClick={() => toggle('options')}>Options</button>
-          {focused && <Link className="button quiet" to="/lineage">Map</Link>}
-          <button type="button" className="quiet" onClick={() => onSave('svg')}>SVG</button>
-          <button type="button" className="quiet" onClick={() => onSave('png')}>PNG</button>
+          <button type="button" className="quiet" title="Save as SVG" onClick={() => onSave('svg')}><Icon name="download" />SVG</button>
+          <button type="button" className="quiet" title="Save as PNG" onClick={() => onSave('png')}><Icon name="download" />PNG</button>
         </span>
       </div>
       <div id={timePanel} hidden={open !== 'time'}>{children}</div>
       <div id={optionsPanel} hidden={open !== 'options'}><Options view={view} /></div>
     </>
+  );
+}
+
+function ColourSelect({ view }: { view: View }) {
+  const choices = view.dataset ? COLOURINGS : COLOURINGS.filter((each) => each !== 'personal');
+  return (
+    <label>
+      <Icon name="colour" /> <span className="toolbar-word">Colour by</span>{' '}
+      <select value={view.colouring} onChange={(event) => view.change({ colour: event.target.value === 'none' ? '' : event.target.value, personal: '' })}>
+        {choices.map((each) => <option key={each} value={each}>{COLOURING_TITLES[each]}</option>)}
+      </select>
+    </label>
   );
 }
 
@@ -74,7 +88,7 @@ function Options({ view }: { view: View }) {
       <label>
         Groups{' '}
         <select value={view.group} onChange={(event) => view.change({ group: event.target.value, open: '' })}>
-          {LEVELS.map((level) => <option key={level} value={level}>{LABELS[level]}</option>)}
+          {LEVELS.filter((level) => view.dataset || isMapLevel(level)).map((level) => <option key={level} value={level}>{LABELS[level]}</option>)}
         </select>
       </label>
       <DisplayOptions view={view} />

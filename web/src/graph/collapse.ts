@@ -1,8 +1,13 @@
 // Folds tables into groups by their names, as the map of groups does, and merges their edges.
+import { layerOf } from './layer';
+import { systemOf } from './words';
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 
-export const LEVELS = ['none', 'schema', 'lakehouse', 'namespace'] as const;
+export const LEVELS = ['none', 'schema', 'lakehouse', 'namespace', 'system', 'layer'] as const;
 export type Level = (typeof LEVELS)[number];
+
+/** Return whether the API can group the map by this level. It groups by names only. */
+export const isMapLevel = (level: Level): boolean => level !== 'system' && level !== 'layer';
 
 /** Return the group of a dataset name at a level: an empty text, the first part of the name, or all parts except the last. */
 export function groupName(name: string, level: Level): string {
@@ -13,7 +18,10 @@ export function groupName(name: string, level: Level): string {
   return level === 'lakehouse' ? (parts[0] ?? '') : parts.slice(0, -1).join(separator);
 }
 
+/** Return the id of the group of a table; empty if the table has no group at this level. */
 export function groupId(table: Pick<PictureTable, 'namespace' | 'name'>, level: Level): string {
+  if (level === 'system') return `group:${systemOf(table.namespace)[0]}`;
+  if (level === 'layer') return layerOf(table.name) ? `group:${layerOf(table.name) ?? ''}` : '';
   const name = groupName(table.name, level);
   return name ? `group:${table.namespace}/${name}` : `group:${table.namespace}`;
 }
@@ -25,7 +33,7 @@ export function collapse(picture: Picture, level: Level, opened: ReadonlySet<str
   const tables = new Map<string, PictureTable>();
   for (const table of picture.tables) {
     const group = groupId(table, level);
-    const stays = table.subject || table.kind === 'group' || opened.has(group);
+    const stays = table.subject || table.kind === 'group' || group === '' || opened.has(group);
     place.set(table.id, stays ? table.id : group);
     tables.set(stays ? table.id : group, stays ? table : addToGroup(tables.get(group), group, table, level));
   }
@@ -33,8 +41,9 @@ export function collapse(picture: Picture, level: Level, opened: ReadonlySet<str
 }
 
 function addToGroup(group: PictureTable | undefined, id: string, table: PictureTable, level: Level): PictureTable {
-  const name = groupName(table.name, level);
-  if (!group) return { ...table, id, kind: 'group', name, columns: [], more: 0, datasets: 1, inside: 0, change: undefined };
+  const isByName = isMapLevel(level);
+  const name = isByName ? groupName(table.name, level) : id.replace('group:', '');
+  if (!group) return { ...table, ...(!isByName && { namespace: '', display: undefined }), id, kind: 'group', name, columns: [], more: 0, datasets: 1, inside: 0, change: undefined };
   return {
     ...group, datasets: (group.datasets ?? 0) + 1, moreUp: group.moreUp + table.moreUp, moreDown: group.moreDown + table.moreDown,
   }; // prettier-ignore

@@ -1,8 +1,9 @@
 // The exposure of columns with personal data: fetched on demand, and shown as a colour and a word on the rows of boxes.
 import { createContext, useMemo } from 'react';
 
-import { ApiError, type Schemas } from '../api/client';
+import { ApiError } from '../api/client';
 import { useQuestion } from '../api/hooks';
+import { columnKey, type Exposure } from './exposureKeys';
 import { tableId } from './picture';
 import type { View } from './view';
 
@@ -10,20 +11,8 @@ const TAG = 'pii';
 /** The maximum number of columns in one answer. */
 const LIMIT = 1_000;
 
-export interface Exposure {
-  kind: Schemas['SurfaceItem']['exposure'];
-  tagged: boolean;
-}
-
 /** Exposures by the key of a column (`columnKey`). */
 export const ExposureContext = createContext<ReadonlyMap<string, Exposure>>(new Map());
-
-export const columnKey = (table: string, column: string): string => JSON.stringify([table, column.toLowerCase()]);
-
-const WORDS: Record<Exposure['kind'], string> = { exposed: 'readable', masked: 'masked', once_exposed: 'once readable', unknown: 'not proven' };
-
-/** The word on the row of a column. */
-export const exposureWord = (kind: Exposure['kind']): string => WORDS[kind];
 
 export interface Exposures {
   byColumn: ReadonlyMap<string, Exposure>;
@@ -33,16 +22,17 @@ export interface Exposures {
 
 /** Fetch the columns with personal data if the view shows them. */
 export function useExposures(view: View): Exposures {
-  const { data, error } = useQuestion('surface', { tag: TAG, limit: LIMIT, ...view.lens }, { enabled: view.personal });
+  const isShown = view.colouring === 'personal';
+  const { data, error } = useQuestion('surface', { tag: TAG, limit: LIMIT, ...view.lens }, { enabled: isShown });
   return useMemo(() => {
-    const items = view.personal ? (data?.items ?? []) : [];
+    const items = isShown ? (data?.items ?? []) : [];
     const byColumn = new Map(
       items.flatMap((item): [string, Exposure][] =>
         item.column === null ? [] : [[columnKey(tableId(item.namespace, item.dataset), item.column), { kind: item.exposure, tagged: item.tagged }]],
       ),
     );
-    return { byColumn, note: view.personal ? noteOf(error, items.length, data?.truncated) : undefined };
-  }, [view.personal, data, error]);
+    return { byColumn, note: isShown ? noteOf(error, items.length, data?.truncated) : undefined };
+  }, [isShown, data, error]);
 }
 
 function noteOf(error: Error | null, shown: number, truncated: boolean | undefined): string | undefined {

@@ -28,7 +28,7 @@ export interface Layout {
   routes: Map<string, Point[]>;
 }
 
-const [GAP, TRACK, LANE, BETWEEN, ASPECT] = [90, 5, 6, 60, 1.6];
+const [GAP, TRACK, LANE, BETWEEN, ASPECT] = [80, 5, 6, 60, 1.6];
 
 interface Vertex extends Ranked {
   item: Item;

@@ -167,7 +167,7 @@ test('a saved graph has what the screen shows: title, moment, masks, counts, mar
   const document = new DOMParser().parseFromString(saved(picture, colours), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words.slice(0, 2)).toEqual(['mail in customers', 'as of now']);
-  for (const text of ['masks', '+', 'masks values', '+ added since the earlier time', 'indirect: filters, joins, groups or sorts', 'columns unknown: the job reports only datasets'])
+  for (const text of ['masks', '+join', '+no columns', 'masks values', '+ added since the earlier time', 'indirect: filters, joins, groups or sorts', 'columns unknown: the job reports only datasets'])
     expect(words).toContain(text);
   expect(words).not.toContain('− removed since then');
   expect(words.some((each) => each.startsWith('added · '))).toBe(true);

@@ -53,6 +53,8 @@ export interface PictureEdge {
   masked: boolean;
   /** Whether the columns of this edge are unknown. */
   opaque: boolean;
+  /** What an indirect edge does, such as `join` or `filter`. */
+  how?: string;
   /** Control flow: one job waits for the other, with or without data flow. */
   control?: boolean;
   /** Number of edges merged into this one. */
@@ -102,7 +104,7 @@ export const MASKED_ON_THE_WAY = 'masked on the way';
 /** The label of an edge; may be empty. */
 export function edgeWords(edge: PictureEdge): string {
   const change = edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : '';
-  return change + [edge.many > 1 ? count(edge.many) : '', edge.masked ? 'masks' : ''].filter(Boolean).join(' ');
+  return change + [edge.many > 1 ? count(edge.many) : edge.how, edge.masked && 'masks', edge.opaque && edge.many === 1 && 'no columns'].filter(Boolean).join(' ');
 }
 
 export const tableId = (namespace: string, name: string): string => `dataset:${namespace}/${name}`;
@@ -119,7 +121,7 @@ function columnEdges(answer: LineageAnswer, ids: readonly string[]): PictureEdge
     if (!from || !to) return [];
     const ends = { from: ids[from.table] ?? '', to: ids[to.table] ?? '', fromColumn: from.column, toColumn: to.column };
     return [{
-      ...ends, id: edgeId(ends), indirect: edge.type === 'INDIRECT', masked: edge.masked, opaque: false, many: 1, jobs: [],
+      ...ends, id: edgeId(ends), indirect: edge.type === 'INDIRECT', masked: edge.masked, opaque: false, many: 1, jobs: [], ...(edge.type === 'INDIRECT' && { how: (edge.subtype ?? '').toLowerCase().replaceAll('_', ' ') }),
     }]; // prettier-ignore
   });
 }

@@ -1,6 +1,7 @@
 // Builds the drawing of a saved picture: boxes and edges as laid out, with a title above and a legend below.
 import { LEGEND_OF_HEALTH, SIGNS } from '../parts/signs';
 import type { Badge } from './badges';
+import { columnKey, exposureWord, type Exposure } from './exposureKeys';
 import { frame, lineOf as strokeOf, type Caption, type Colours } from './frame';
 import { boundingBox, type Box, type Point } from './geometry';
 import type { Layout } from './layout';
@@ -25,18 +26,20 @@ export interface ToSave {
   colours: Colours;
   /** Health badges by box id. */
   badges: ReadonlyMap<string, Badge>;
+  /** The states of columns with personal data, if the page shows them, by `columnKey`. */
+  exposures?: ReadonlyMap<string, Exposure>;
 }
 
-export function drawingOf({ picture, layout: { places, routes }, opened, caption, colours, badges }: ToSave): Drawing {
+export function drawingOf({ picture, layout: { places, routes }, opened, caption, colours, badges, exposures = new Map() }: ToSave): Drawing {
   const boxes = boundingBox([...places.values()]);
-  const notes = [...(caption.notes ?? []), ...(badges.size ? [LEGEND_OF_HEALTH] : [])];
+  const notes = [...(caption.notes ?? []), ...(badges.size ? [LEGEND_OF_HEALTH] : []), ...(exposures.size ? [LEGEND_OF_EXPOSURE] : [])];
   const framed = frame(picture, { ...caption, notes }, colours, { width: boxes.x + boxes.width, height: boxes.y + boxes.height });
   const [width, height] = [Math.ceil(framed.width) + 2 * MARGIN, Math.ceil(framed.height) + 2 * MARGIN];
   const tables = new Map(picture.tables.map((table) => [table.id, table]));
   const edges = picture.edges.filter((edge) => !edge.weak).map((edge) => edgeMarks(edge, tables, routes.get(edge.id), colours));
   const nodes = picture.tables.flatMap((table) => {
     const [box, badge] = [places.get(table.id), badges.get(table.id)];
-    return box ? [tableMark(table, box, opened.has(table.id), colours), ...(badge ? [badgeMark(badge, box, colours)] : [])] : [];
+    return box ? [tableMark(table, box, opened.has(table.id), colours, exposures), ...(badge ? [badgeMark(badge, box, colours)] : [])] : [];
   });
   const paper: Mark = { kind: 'rectangle', x: -MARGIN, y: -MARGIN, width, height, fill: colours.bg };
   const inside: Mark = { kind: 'group', down: framed.top, marks: [...edges.flatMap(({ path }) => path), ...nodes, ...edges.flatMap(({ label }) => label)] };
@@ -76,13 +79,18 @@ function badgeMark({ status, label, detail }: Badge, box: Box, colours: Colours)
   };
 }
 
-function tableMark(table: PictureTable, { x, y, width, height }: Box, open: boolean, colours: Colours): Mark {
+const LEGEND_OF_EXPOSURE = '● personal data: readable in clear, masked on every path, or not proven to be masked';
+const EXPOSURE_COLOURS = { exposed: 'bad', masked: 'good', once_exposed: 'warn', unknown: 'warn' } as const;
+
+function tableMark(table: PictureTable, { x, y, width, height }: Box, open: boolean, colours: Colours, exposures: ReadonlyMap<string, Exposure>): Mark {
   const changed = { added: colours.good, removed: colours.bad };
   const stroke = table.change ? changed[table.change] : table.subject ? colours.accent : colours.line;
   const rows = shownColumns(table, open).flatMap((column, at): Mark[] => {
     const [mark, below] = [column.subject ? '● ' : '', y + HEAD + at * ROW + 15];
     const fill = column.change ? changed[column.change] : colours.text;
     const name: Mark = { kind: 'words', x: x + 10, y: below, text: mark + cut(column.name, column.maskedOnTheWay ? CHARACTERS / 2 : CHARACTERS), fill };
+    const exposure = exposures.get(columnKey(table.id, column.name));
+    if (exposure) return [name, { kind: 'words', x: x + width - 8, y: below, text: `● ${exposureWord(exposure.kind)}`, size: 10, anchor: 'end', fill: colours[EXPOSURE_COLOURS[exposure.kind]] }];
     const aside: Mark = { kind: 'words', x: x + width - 8, y: below, text: MASKED_ON_THE_WAY, size: 9, anchor: 'end', fill: colours.good };
     return column.maskedOnTheWay ? [name, aside] : [name];
   });

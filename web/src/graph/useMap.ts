@@ -13,6 +13,8 @@ interface Found {
   error: Error | null;
   /** Groups that the page opened automatically. */
   opened: readonly string[];
+  /** Whether one group contains all datasets. */
+  isSingle: boolean;
 }
 
 export function useMap(view: View, enabled: boolean): Found {
@@ -25,7 +27,7 @@ export function useMap(view: View, enabled: boolean): Found {
   const waits = [first.length && inner, second.length && innermost].some((each) => each && !each.error && !isCurrent(each));
   const earlier = useQuestion('graph', mapParameters(view, view.since, opened), { enabled: enabled && view.since !== '' && !waits });
   const before = earlier.error instanceof ApiError && earlier.error.status === 404 ? NOTHING : earlier.data; // the group did not exist then
-  return { map: waits ? undefined : found.data, before, error: outer.error, opened };
+  return { map: waits ? undefined : found.data, before, error: outer.error, opened, isSingle: outer.data?.totalCount === 1 };
 }
 
 const NOTHING: Map = { groups: 'namespace', nodes: [], edges: [], totalCount: 0, hidden: 0, truncated: false };

@@ -31,7 +31,7 @@ export function usePicture(view: View): PictureResult {
   const neighbourhood = useQuestion('lineage', view.parameters, { enabled: focused && !toTarget });
   const current = useQuestion('lineage', { ...view.parameters, asOf: '' }, { enabled: focused && !toTarget });
   const before = useQuestion('lineage', view.earlier, { enabled: focused && !toTarget && view.since !== '' });
-  const { map, before: mapBefore, error: mapError, opened } = useMap(view, !focused);
+  const { map, before: mapBefore, error: mapError, opened, isSingle } = useMap(view, !focused);
   const path = useQuestion(
     'path',
     {
@@ -58,7 +58,7 @@ export function usePicture(view: View): PictureResult {
   if (view.asOf && isUnknown(error))
     return { picture: EMPTY, now, error: null, path: undefined, stops: 'No dataset with this name existed at this time.' };
   const ended = toTarget ? path.data : undefined;
-  const stops = ended ? endsAt(ended) : !focused && map && opened.length ? `All datasets are in the group ${opened.map((id) => id.replace('group:', '')).at(-1) ?? ''}, which is open.` : undefined;
+  const stops = ended ? endsAt(ended) : !focused && map && opened.length && isSingle ? `All datasets are in the group ${opened.map((id) => id.replace('group:', '')).at(-1) ?? ''}, which is open.` : undefined;
   return { picture: error ? undefined : picture, now, error, stops, path: ended?.path };
 }
 

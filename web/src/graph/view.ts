@@ -3,7 +3,8 @@ import { useMemo } from 'react';
 
 import { granularityOf, type Granularity } from '../parts/granularity';
 import { useAddressState } from '../parts/useAddressState';
-import { LEVELS, type Level } from './collapse';
+import { isMapLevel, LEVELS, type Level } from './collapse';
+import { COLOURINGS, type Colouring } from './colouring';
 import type { Folding } from './fold';
 import type { PictureTable } from './picture';
 
@@ -21,8 +22,8 @@ export interface View extends Pick<LineageParameters, 'namespace' | 'dataset' | 
   whole: boolean;
   /** Whether to draw jobs as boxes. */
   jobs: boolean;
-  /** Whether to colour columns with personal data. */
-  personal: boolean;
+  /** What the colours of boxes show. */
+  colouring: Colouring;
   since: string;
   target: { namespace: string; dataset: string; column: string };
   /** The parameters of the question `lineage`. `earlier` has the parameters for the earlier time to compare with. */
@@ -53,12 +54,17 @@ interface LineageParameters {
   system: string;
 }
 
+/** personal: the parameter of addresses that were saved before `colour` existed. */
+function colouringOf(colour: string, personal: string): Colouring {
+  return COLOURINGS.find((each) => each === colour) ?? (personal === 'true' ? 'personal' : 'none');
+}
+
 export function useView(): View {
   const state = useAddressState();
   return useMemo(() => {
     const [namespace, dataset, column] = [state.get('namespace'), state.get('dataset'), state.get('column')];
     const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : column ? ALL : FAR);
-    const group = LEVELS.find((level) => level === state.get('group')) ?? (dataset ? 'none' : 'namespace');
+    const group = LEVELS.find((level) => level === state.get('group') && (dataset || isMapLevel(level))) ?? (dataset ? 'none' : 'namespace');
     const mode = state.get('mode') === 'any' ? ('any' as const) : ('value' as const);
     const every = state.get('view') === 'all';
     const [asOf, since] = [state.get('asOf'), state.get('since')];
@@ -74,7 +80,7 @@ export function useView(): View {
       namespace, dataset, column, up: parameters.up, down: parameters.down, mode, every, group, asOf, since, target, parameters,
       earlier: { ...parameters, asOf: since },
       opened: new Set(opened), folds: new Set(folds), folding: { pinned: new Set(pinned), between: pairs },
-      whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', personal: state.get('personal') === 'true', lens: { view, asOf },
+      whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', colouring: colouringOf(state.get('colour'), state.get('personal')), lens: { view, asOf },
       about: JSON.stringify([namespace, dataset, column, group, target, opened.length]),
       change: (changes) => state.set(changes, 'asOf' in changes),
       focus: (table, name) =>

@@ -7,6 +7,8 @@ import type { Picture } from './picture';
 const [SMALLEST, LEGIBLE] = [12, 11];
 /** The smallest zoom at which the whole graph is shown: names of columns (13 px) are then 8.5 px high. */
 const WHOLE = 0.65;
+/** The zoom of a graph that is smaller than the pane. */
+const LARGEST = 1.2;
 const MARGIN = 30;
 
 export interface Viewport {
@@ -20,7 +22,7 @@ export function initialViewport(picture: Picture, places: Layout['places'], widt
   const across = span(all.map((box) => [box.x, box.x + box.width]));
   const down = span(all.map((box) => [box.y, box.y + box.height]));
   const fitting = Math.min((width - 2 * MARGIN) / (across.to - across.from), (height - 2 * MARGIN) / (down.to - down.from));
-  const zoom = fitting >= WHOLE ? Math.min(1, fitting) : LEGIBLE / SMALLEST;
+  const zoom = fitting >= WHOLE ? Math.min(LARGEST, fitting) : LEGIBLE / SMALLEST;
   const subjectBox = places.get(mainBox(picture)) ?? all[0] ?? { x: 0, y: 0, width: 0, height: 0 };
   return {
     x: shift(across, subjectBox.x + subjectBox.width / 2, width, zoom),

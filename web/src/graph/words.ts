@@ -27,10 +27,12 @@ export function subtitleOf(table: PictureTable): string {
 
 /** The subtitle of a box on the screen: it names the system of a table. `common`: the namespace that all tables share, which is not repeated. */
 export function shortSubtitleOf(table: PictureTable, common: string): string {
+  if (table.kind === 'group' && table.name) return subtitleOf({ ...table, namespace: systemOf(table.namespace)[0] });
   if (table.kind !== 'table') return subtitleOf(table);
   const [system, host] = systemOf(table.namespace);
   const place = splitName(table)[0] || (table.namespace === common ? '' : host);
-  return subtitleOf({ ...table, namespace: place ? `${system} · ${place}` : system });
+  const isShort = !place || isBare(table); // together with `no column lineage`, the place would be cut off
+  return subtitleOf({ ...table, namespace: isShort ? system : `${system} · ${place}` });
 }
 
 const HOSTS: readonly [RegExp, string][] = [
@@ -69,9 +71,12 @@ function about(table: PictureTable): string {
   if (table.id === 'stack:apart') return 'no edges in this graph';
   if (table.kind === 'stack') return table.isolated ? NO_LINEAGE : sideOf(table);
   if (table.kind === 'job') return `${table.level ?? 'job'} · ${(table.jobs ?? 1) > 1 ? `${count(table.jobs ?? 1)} jobs · ` : ''}${table.namespace}`;
-  if (table.kind === 'group') return `${count(table.datasets ?? 0)} ${table.datasets === 1 ? 'dataset' : 'datasets'}${table.isolated ? ` · ${NO_LINEAGE}` : ''}${table.name && ` · ${table.namespace}`}`;
-  return `${table.columnLineage || table.distance < 0 || table.isolated ? '' : 'no column lineage · '}${where}`;
+  if (table.kind === 'group') return `${count(table.datasets ?? 0)} ${table.datasets === 1 ? 'dataset' : 'datasets'}${table.isolated ? ` · ${NO_LINEAGE}` : ''}${table.name && table.namespace && ` · ${table.namespace}`}`;
+  return `${isBare(table) ? 'no column lineage · ' : ''}${where}`;
 }
+
+/** Return whether a table has writers, and none of them reports columns. */
+const isBare = (table: PictureTable): boolean => !table.columnLineage && table.distance >= 0 && !table.isolated;
 
 const isOfJobs = (table: PictureTable): boolean => table.members?.[0]?.kind === 'job';
 

@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import { request, type Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
+import { Tabs } from '../design/components';
 import { Code } from '../parts/Facets';
 import { to } from '../parts/links';
 import { Chip } from '../parts/Names';
@@ -21,16 +22,48 @@ export function Connect() {
   );
 }
 
-/** Set-up instructions for an empty lake. They stay visible when the first event arrives, so that the user sees it. */
-export function WhileEmpty({ isIdle }: { isIdle: boolean }) {
-  const [shown, show] = useState(false);
-  const { data } = useQuestion('events', { limit: 1 }, { enabled: isIdle && !shown });
-  if (isIdle && !shown && data?.totalCount === 0) show(true);
-  return shown && <FirstRun />;
+/** Return whether no event is stored. It stays true when the first event arrives, so that the user sees its arrival. isIdle: whether the period of the page has no events. */
+export function useIsEmpty(isIdle: boolean): boolean {
+  const [isEmpty, setEmpty] = useState(false);
+  const { data } = useQuestion('events', { limit: 1 }, { enabled: isIdle && !isEmpty });
+  if (isIdle && !isEmpty && data?.totalCount === 0) setEmpty(true);
+  return isEmpty;
 }
 
+/** The three steps to the first event, for an empty Headwater. */
+export function FirstSteps() {
+  const query = useSetups();
+  const runs = useArrivals();
+  return (
+    <Answered query={query}>
+      {(answer) => (
+        <ol className="steps">
+          <li>
+            <Setups items={answer.items} title="Configure a producer" />
+          </li>
+          <li>
+            <Section title="Send an event">
+              <p className="dim">Run a job of your producer. Or send a test event from here:</p>
+              <Trial event={answer.event} another={() => void query.refetch()} />
+            </Section>
+          </li>
+          <li className={runs.length ? 'done' : undefined}>
+            <Section title={runs.length ? 'The first event has arrived' : 'Waiting for the first event'}>
+              <Arrivals />
+              {runs.length > 0 && <p className="tools"><a className="button primary" href="/">Open the start page</a> <Link className="button" to="/lineage">Show lineage</Link></p>}
+            </Section>
+          </li>
+        </ol>
+      )}
+    </Answered>
+  );
+}
+
+/** The text of the set-ups must not change while the user copies it. */
+const useSetups = () => useQuestion('connect', { url: location.origin }, { staleTime: 'static' });
+
 function FirstRun() {
-  const query = useQuestion('connect', { url: location.origin }, { staleTime: 'static' }); // the text must not change while the user copies it
+  const query = useSetups();
   return (
     <Answered query={query}>
       {(answer) => (
@@ -46,18 +79,12 @@ function FirstRun() {
   );
 }
 
-function Setups({ items }: { items: readonly Schemas['ProducerSetup'][] }) {
+function Setups({ items, title = 'Connect a producer' }: { items: readonly Schemas['ProducerSetup'][]; title?: string }) {
   const state = useAddressState();
   const shown = items.find((each) => each.id === state.get('producer')) ?? items[0];
   return (
-    <Section title="Connect a producer">
-      <p className="filters" role="group" aria-label="Producer">
-        {items.map((each) => (
-          <button key={each.id} type="button" className="quiet" aria-pressed={each === shown} onClick={() => state.set({ producer: each.id })}>
-            {each.title}
-          </button>
-        ))}
-      </p>
+    <Section title={title}>
+      {shown && <Tabs label="Producer" tabs={items.map((each) => [each.id, each.title])} value={shown.id} onChange={(producer) => state.set({ producer })} />}
       {shown && (
         <>
           <p className="setup-head">
@@ -103,9 +130,11 @@ function Trial({ event, another }: { event: string; another: () => void }) {
   );
 }
 
+const useArrivals = () => useFeed().flatMap((each) => (each.kind === 'run' ? [each] : []));
+
 /** Events that have arrived since the page was opened. */
 function Arrivals() {
-  const runs = useFeed().flatMap((each) => (each.kind === 'run' ? [each] : []));
+  const runs = useArrivals();
   if (runs.length === 0) return <Empty>No event has arrived since you opened this page. New events appear here immediately.</Empty>;
   return (
     <ul className="feed" aria-live="polite">

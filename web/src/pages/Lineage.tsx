@@ -4,7 +4,9 @@ import { Link, useNavigate } from 'react-router';
 
 import { GroupBadgesContext } from '../graph/badges';
 import type { GraphActions } from '../graph/Boxes';
+import { EmptyState } from '../design/components';
 import { Canvas } from '../graph/Canvas';
+import { BoxColoursContext, useBoxColours } from '../graph/colouring';
 import { ExposureContext, useExposures } from '../graph/exposure';
 import { Controls } from '../graph/Controls';
 import { GraphTable } from '../graph/GraphTable';
@@ -23,10 +25,11 @@ import { usePicture } from '../graph/usePicture';
 import { useView, type View } from '../graph/view';
 import { PathSteps } from '../graph/PathSteps';
 import { headingOf, subtitleOf } from '../graph/words';
+import { CopyLink } from '../parts/CopyLink';
 import { count, time } from '../parts/format';
 import { shortName, to as linkTo } from '../parts/links';
 import { Page } from '../parts/Page';
-import { Empty, Failure, Loading } from '../parts/States';
+import { Failure, Loading } from '../parts/States';
 
 export function Lineage() {
   const view = useView();
@@ -41,11 +44,12 @@ export function Lineage() {
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
   const actions = useGraphActions(view, opened, openTable, choose);
   const exposures = useExposures(view);
+  const colours = useBoxColours(view.colouring, picture?.tables, exposures.byColumn);
   const [title, groupBadges] = [titleOf(view), useGroupBadges(picture)];
   const parts = ['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`];
-  const { save, unsaved } = useSaving(layout, opened, (saved) => captionOf(view, title, saved), parts, groupBadges);
+  const { save, unsaved } = useSaving(layout, opened, (saved) => captionOf(view, title, saved), parts, groupBadges, exposures.byColumn);
   return (
-    <Page title={title} hint={hintOf(view)}>
+    <Page title={title} hint={hintOf(view)} tools={<><CopyLink />{view.dataset && <Link className="button quiet" to="/lineage">Map</Link>}{view.dataset && <Link className="button" to={view.column ? linkTo.column(view) : linkTo.dataset({ namespace: view.namespace, name: view.dataset })}>{view.column ? 'Open column' : 'Open dataset'}</Link>}</>}>
       <Controls summary={view.asOf && `as of ${time(view.asOf)} UTC`}>
         <Toolbar view={view} folded={folded} onSave={save}>
           <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
@@ -54,6 +58,7 @@ export function Lineage() {
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
+      {colours.note && <p className="state" role="status">{colours.note}</p>}
       {exposures.note && <p className="state" role="status">{exposures.note}</p>}
       {whole?.truncated && <p className="state" role="status">The graph is too large to draw completely. Reduce the number of steps, or fold groups.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded to keep the graph readable.</p>}
@@ -61,11 +66,11 @@ export function Lineage() {
       {!(error && !picture) && <div className="graph-and-panel">
         <div className="graph" data-layout={picture?.tables.length ?? ''}>
           <GroupBadgesContext value={groupBadges}>
-            <ExposureContext value={exposures.byColumn}>
+            <ExposureContext value={exposures.byColumn}><BoxColoursContext value={colours}>
               {layout && picture && picture.tables.length > 0 && <Canvas key={view.about} layout={layout} opened={opened} chosen={chosen} actions={actions} about={view.about} />}
-            </ExposureContext>
+            </BoxColoursContext></ExposureContext>
           </GroupBadgesContext>
-          {whole?.tables.length === 0 && !error && !stops && <Empty>There is no lineage yet. Datasets appear here when their events arrive.</Empty>}
+          {whole?.tables.length === 0 && !error && !stops && <EmptyState icon="lineage" title="There is no lineage yet." action={<Link className="button primary" to="/connect">Connect a producer</Link>}>Datasets and the edges between them appear here when events arrive.</EmptyState>}
           {!layout && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Computing layout' : 'Loading'} />}
         </div>
         {chosen !== undefined && layout && <Chosen id={chosen} view={view} tables={layout.picture.tables} edges={layout.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
@@ -105,7 +110,10 @@ function useGraphActions(view: View, opened: ReadonlySet<string>, openTable: (id
   return useMemo(
     () => ({
       onTable: (table) => choose(table.id),
-      onColumn: (table, column) => view.focus(table, column.name),
+      onColumn: (table, column) => {
+        view.focus(table, column.name);
+        choose(JSON.stringify([table.id, column.name]));
+      },
       onAsk: (table, column) => choose(JSON.stringify([table.id, column.name])),
       onEdge: choose,
       onOpen: (table) => {

@@ -1,20 +1,25 @@
-// Incidents, events received, lag, run states, lineage changes and live events. Each number links to the list that it counts.
-import { lazy, Suspense, useMemo, type ReactNode } from 'react';
+// The start page: search, incidents, recently opened pages, and the state of Headwater. Each number links to the list that it counts.
+import { lazy, Suspense, useContext, useMemo, useState } from 'react';
 import { Link } from 'react-router';
 
 import type { Answer, Schemas } from '../api/client';
 import type { LiveEvent } from '../api/feed';
 import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
+import { Stat, Stats } from '../design/components';
+import { Icon } from '../design/Icon';
+import type { IconName } from '../design/icons';
 import { DataTable } from '../parts/DataTable';
 import { count, duration, time } from '../parts/format';
 import { Incidents } from '../parts/Incidents';
-import { to } from '../parts/links';
+import { shortName, to } from '../parts/links';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
-import { WhileEmpty } from './Connect';
+import { address, identity, recent, type Found } from '../shell/found';
+import { OpenSearchContext } from '../shell/openSearch';
+import { FirstSteps, useIsEmpty } from './Connect';
 import { useAddressState } from '../parts/useAddressState';
 import { loadWithRetry } from '../shell/codeLoading';
 
@@ -35,23 +40,64 @@ export function Overview() {
   const chosen = state.get('window');
   const name: WindowName = chosen in WINDOWS ? (chosen as WindowName) : DEFAULT;
   const query = useQuestion('overview', { from: since(name) });
+  const isEmpty = useIsEmpty(query.data !== undefined && sum(query.data.events) === 0);
   return (
     <Page
-      title="Overview"
-      tools={
+      title={isEmpty ? 'Welcome to Headwater' : 'Start'}
+      hint={isEmpty ? 'No event has arrived yet. Connect a producer in three steps; this page shows the first event as soon as it arrives.' : undefined}
+      tools={!isEmpty && 
         <label>
-          Window{' '}
+          Period{' '}
           <select value={name} onChange={(event) => state.set({ window: event.target.value === DEFAULT ? '' : event.target.value })}>
             {Object.entries(WINDOWS).map(([key, [title]]) => <option key={key} value={key}>{title}</option>)}
           </select>
         </label>
       }
     >
-      <WhileEmpty isIdle={query.data !== undefined && sum(query.data.events) === 0} />
-      <Incidents />
-      <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
-      <LiveFeed />
+      {isEmpty ? <FirstSteps /> : (
+        <>
+          <SearchBox />
+          <div className="start">
+            <Incidents />
+            <Recent />
+          </div>
+          <Answered query={query}>{(answer) => <Figures answer={answer} />}</Answered>
+          <LiveFeed />
+        </>
+      )}
     </Page>
+  );
+}
+
+function SearchBox() {
+  const openSearch = useContext(OpenSearchContext);
+  return (
+    <button type="button" className="search-box" onClick={openSearch}>
+      <Icon name="search" size={20} /><span>Find a dataset, column, job or tag</span><kbd>/</kbd>
+    </button>
+  );
+}
+
+const FOUND_ICONS: Readonly<Record<Found['kind'], IconName>> = { alias: 'link', column: 'column', dataset: 'dataset', job: 'job', tag: 'tag' };
+
+/** What the user opened from the search, the newest first. */
+function Recent() {
+  const [items] = useState(recent);
+  return (
+    <Section title="Recently opened">
+      {items.length === 0 ? <Empty>What you open from the search appears here.</Empty> : (
+        <ul className="recent">
+          {items.map((each) => (
+            <li key={identity(each)}>
+              <Link to={address(each)}>
+                <Icon name={FOUND_ICONS[each.kind]} />
+                <span className="recent-name"><bdi>{each.column ?? each.display_name ?? shortName(each.name)}</bdi>{each.column && <span className="dim"> in <bdi>{each.display_name ?? shortName(each.name)}</bdi></span>}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
   );
 }
 
@@ -67,20 +113,14 @@ function Figures({ answer }: { answer: Numbers }) {
   const events = useMemo(() => ({ events: answer.events }), [answer.events]);
   return (
     <>
-      <div className="cards">
-        <Card title="Events per minute" link={to.events({ since: from })} value={(sum(answer.events) / minutes).toFixed(1)}>
-          {count(sum(answer.events))} in the window
-        </Card>
+      <Stats>
+        <Stat label="Events per minute" link={to.events({ since: from })} value={(sum(answer.events) / minutes).toFixed(1)}>{count(sum(answer.events))} in this period</Stat>
         <Fresh freshness={answer.freshness} />
-        <Card title="Consumer lag" value={count(answer.pending)} state={answer.pending > 10_000 ? 'warn' : 'good'}>
-          events in the log that are not in the lake yet
-        </Card>
-        <Card title="Failed runs" link="#failed" value={count(runs?.states.FAIL ?? 0)} state={runs?.states.FAIL ? 'bad' : 'good'}>in the window</Card>
-        <Card title="Lost runs" link="#lost" value={count(runs?.lostCount ?? 0)} state={runs?.lostCount ? 'bad' : 'good'}>no event for 24 h, no end event</Card>
-        <Card title="Rejected" link="/rejected" value={count(sums(answer.rejected))} state={sums(answer.rejected) ? 'bad' : 'good'}>
-          and {count(sums(answer.refused))} refused
-        </Card>
-      </div>
+        <Stat label="Consumer lag" value={count(answer.pending)} tone={answer.pending > 10_000 ? 'warn' : 'plain'}>events in the log that are not in the lake yet</Stat>
+        <Stat label="Failed runs" link="#failed" value={count(runs?.states.FAIL ?? 0)} tone={runs?.states.FAIL ? 'bad' : 'plain'}>in this period</Stat>
+        <Stat label="Lost runs" link="#lost" value={count(runs?.lostCount ?? 0)} tone={runs?.lostCount ? 'bad' : 'plain'}>no event for 24 h, no end event</Stat>
+        <Stat label="Rejected events" link="/rejected" value={count(sums(answer.rejected))} tone={sums(answer.rejected) ? 'bad' : 'plain'}>and {count(sums(answer.refused))} refused requests</Stat>
+      </Stats>
       <div className="columns">
         <Chart title="Events received" series={events} window={window} empty="No events in this window. Events appear here when a producer sends them." />
         <Chart title="Runs by state" series={runs?.series ?? {}} window={window} empty="No runs in this window." />
@@ -97,20 +137,10 @@ function Figures({ answer }: { answer: Numbers }) {
 function Fresh({ freshness: { seconds, log, bronze, gold } }: { freshness: Numbers['freshness'] }) {
   const waits = log >= bronze ? 'log' : 'lake';
   return (
-    <Card title="Freshness" value={seconds === 0 ? 'caught up' : duration(seconds * 1_000)} state={seconds > BEHIND_S ? 'warn' : 'good'}>
+    <Stat label="Freshness" value={seconds === 0 ? 'up to date' : duration(seconds * 1_000)} tone={seconds > BEHIND_S ? 'warn' : 'plain'}>
       {seconds === 0 ? 'answers include every event' : `age of the oldest event that is missing in answers; it waits in the ${waits}`}
       {gold && <div>Last gold pass: {time(gold.last_pass)}{gold.seconds > 0 && `, ${duration(gold.seconds * 1_000)} behind`}</div>}
-    </Card>
-  );
-}
-
-function Card({ title, value, link, state = '', children }: { title: string; value: string; link?: string; state?: string; children: ReactNode }) {
-  return (
-    <div className={`card ${state && `is-${state}`}`}>
-      <div className="card-title">{title}</div>
-      <div className="card-value">{link ? link.startsWith('#') ? <a href={link}>{value}</a> : <Link to={link}>{value}</Link> : value}</div>
-      <div className="card-hint">{children}</div>
-    </div>
+    </Stat>
   );
 }
 

@@ -4,6 +4,7 @@ import {
 } from '@tanstack/react-table'; // prettier-ignore
 import { useState, type ReactNode } from 'react';
 
+import { Icon } from '../design/Icon';
 import { csv, download, fileName } from './csv';
 import { count } from './format';
 import { Grid, SortMark, type TableColumn } from './Grid';
@@ -54,7 +55,7 @@ export function DataTable<T>({ name, rows, columns, empty, total, truncated }: P
           {counted(shown.length, total ?? rows.length)}
           {truncated && ' · more results exist'}
         </span>
-        <button type="button" className="quiet" onClick={save}>CSV</button>
+        <button type="button" className="quiet" onClick={save}><Icon name="download" />CSV</button>
       </div>
       <Grid name={name} columns={columns} head={<Head table={table} />} rows={shown.map((row) => row.original)} total={shown.length} />
     </div>

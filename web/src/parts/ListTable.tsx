@@ -3,6 +3,7 @@ import { useRef, useState, type ReactNode } from 'react';
 
 import { everyItem, useList, type Item, type List, type ListQuestion } from '../api/lists';
 import type { QuestionParameters } from '../api/client';
+import { Icon } from '../design/Icon';
 import { csv, download, fileName } from './csv';
 import { FILTER_FROM } from './DataTable';
 import { count } from './format';
@@ -126,7 +127,7 @@ function Save<N extends ListQuestion>({ list, columns, total }: { list: List<N>;
   if (saved !== undefined) return <button type="button" className="quiet" onClick={() => stopping.current?.abort()}>Stop ({count(saved)} of {count(total)} rows loaded)</button>;
   return (
     <>
-      <button type="button" className="quiet" onClick={() => void save()}>CSV</button>
+      <button type="button" className="quiet" onClick={() => void save()}><Icon name="download" />CSV</button>
       {error && <Failure error={error} />}
     </>
   );

@@ -29,10 +29,10 @@ export function RunLink({ id }: { id: string }) {
   );
 }
 
-/** A column, linked to its lineage. */
+/** A column, linked to its page; a whole dataset, linked to its lineage. */
 export function ColumnLink({ column }: { column: ColumnName }) {
   return (
-    <Link to={to.lineage(column)} title={`${column.namespace}/${column.dataset}`} className="name">
+    <Link to={column.column ? to.column(column) : to.lineage(column)} title={`${column.namespace}/${column.dataset}`} className="name">
       <bdi>{column.display_name ?? shortName(column.dataset)}</bdi>
       {column.column && <> · <bdi className="mono">{column.column}</bdi></>}
     </Link>
@@ -41,14 +41,4 @@ export function ColumnLink({ column }: { column: ColumnName }) {
 
 export function Chip({ kind, children }: { kind: string; children: string }) {
   return <span className={`chip is-${kind.toLowerCase()}`}>{children}</span>;
-}
-
-/** Links for the two most frequent questions about a column. */
-export function ColumnQuestions({ column }: { column: ColumnName }) {
-  return (
-    <>
-      <Link to={to.surface(column)} title="Is it masked everywhere?" aria-label={`Is ${column.column ?? ''} masked everywhere?`}>masked?</Link>{' · '}
-      <Link to={to.impact(column)} title="What breaks if I drop it?" aria-label={`What breaks if I drop ${column.column ?? ''}?`}>what breaks?</Link>
-    </>
-  );
 }

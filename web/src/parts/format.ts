@@ -41,6 +41,14 @@ export function duration(milliseconds: number | null | undefined): string {
   return parts.filter(Boolean).join(' ');
 }
 
+/** Format the time since a moment by its largest unit: `9 h ago`; empty if there is no time. */
+export function ago(when: string | null | undefined): string {
+  const moment = Date.parse(when ?? '');
+  if (Number.isNaN(moment)) return '';
+  const since = Date.now() - moment;
+  return since < 60_000 ? 'now' : `${/^\d+ \w+/.exec(duration(since))?.[0] ?? ''} ago`;
+}
+
 /** Format a size in its largest decimal unit: `9 B`, `1.2 MB`. */
 export function bytes(value: number): string {
   const step = value < 1_000 ? 0 : Math.min(5, Math.floor(Math.log10(value) / 3));

@@ -15,6 +15,7 @@ const columnParameters = ({ namespace, dataset, column }: ColumnName) => ({ name
 
 export const to = {
   dataset: (id: Id) => `/dataset${queryText({ namespace: id.namespace, name: id.name })}`,
+  column: (column: ColumnName) => `/column${queryText(columnParameters(column))}`,
   job: (id: Id) => `/job${queryText({ namespace: id.namespace, name: id.name })}`,
   /** The job graph around one job. */
   jobGraph: (id: Id, more: object = {}) => `/job-graph${queryText({ namespace: id.namespace, job: id.name, ...more })}`,

@@ -71,7 +71,7 @@ const found = (more: Partial<Found>): Found => ({
 test('what is found leads to its page', () => {
   expect(address(found({}))).toBe('/dataset?namespace=n&name=a%2Fb');
   expect(address(found({ kind: 'job' }))).toBe('/job?namespace=n&name=a%2Fb');
-  expect(address(found({ kind: 'column', column: 'c' }))).toBe('/lineage?namespace=n&dataset=a%2Fb&column=c');
+  expect(address(found({ kind: 'column', column: 'c' }))).toBe('/column?namespace=n&dataset=a%2Fb&column=c');
   expect(address(found({ kind: 'alias', means: { namespace: 'm', dataset: 'd' } }))).toBe('/dataset?namespace=m&name=d');
   expect(to.run('x/y')).toBe('/run?id=x%2Fy');
 });

@@ -1,83 +1,80 @@
-// The navigation bar: the two most used pages, and groups that open. It marks the current page, also in closed groups.
-import { useEffect, useId, useRef, useState, type RefObject } from 'react';
-import { NavLink, useLocation } from 'react-router';
+// The pages by subject. The current page is marked, also if it shows one dataset, job or run.
+import { useId } from 'react';
+import { Link, useLocation } from 'react-router';
 
-type Place = readonly [path: string, title: string];
+import { Icon } from '../design/Icon';
+import type { IconName } from '../design/icons';
 
-const TOP: readonly Place[] = [['/', 'Overview'], ['/lineage', 'Lineage']];
+interface Place {
+  path: string;
+  title: string;
+  icon: IconName;
+  /** Further pages that belong to this one. */
+  also?: readonly string[];
+}
 
-const GROUPS: readonly (readonly [title: string, places: readonly Place[], alsoHere: readonly string[]])[] = [
-  ['Catalog', [['/datasets', 'Datasets'], ['/jobs', 'Jobs'], ['/runs', 'Runs'], ['/job-graph', 'Job graph']], ['/dataset', '/job', '/run']],
-  ['Columns', [['/surface', 'Masking surface'], ['/unused', 'Unused columns']], []],
-  ['Trust', [['/health', 'Health'], ['/diff', 'Changes'], ['/contracts', 'Contracts'], ['/coverage', 'Coverage'], ['/unreported', 'Not reported']], []],
-  ['Intake', [['/connect', 'Connect'], ['/events', 'Events'], ['/rejected', 'Rejected'], ['/sinks', 'Sinks']], []],
-  ['Admin', [['/keys', 'Keys'], ['/settings', 'Settings']], []],
+const TOP: readonly Place[] = [
+  { path: '/', title: 'Start', icon: 'home' },
+  { path: '/lineage', title: 'Lineage', icon: 'lineage' },
+];
+
+const GROUPS: readonly (readonly [title: string, places: readonly Place[]])[] = [
+  ['Catalog', [
+    { path: '/datasets', title: 'Datasets', icon: 'dataset', also: ['/dataset', '/column'] },
+    { path: '/jobs', title: 'Jobs', icon: 'job', also: ['/job'] },
+    { path: '/runs', title: 'Runs', icon: 'run', also: ['/run'] },
+    { path: '/job-graph', title: 'Job graph', icon: 'jobGraph' },
+  ]],
+  ['Columns', [
+    { path: '/surface', title: 'Personal data', icon: 'personal' },
+    { path: '/unused', title: 'Unused columns', icon: 'unused' },
+  ]],
+  ['Trust', [
+    { path: '/health', title: 'Health', icon: 'health' },
+    { path: '/diff', title: 'Changes', icon: 'changes' },
+    { path: '/contracts', title: 'Contracts', icon: 'contract' },
+    { path: '/coverage', title: 'Coverage', icon: 'coverage' },
+    { path: '/unreported', title: 'Not reported', icon: 'unreported' },
+  ]],
+  ['Intake', [
+    { path: '/connect', title: 'Connect', icon: 'connect' },
+    { path: '/events', title: 'Events', icon: 'events' },
+    { path: '/rejected', title: 'Rejected', icon: 'rejected' },
+    { path: '/sinks', title: 'Sinks', icon: 'sinks' },
+  ]],
+  ['Admin', [
+    { path: '/keys', title: 'Keys', icon: 'keys' },
+    { path: '/settings', title: 'Settings', icon: 'settings' },
+  ]],
 ]; // prettier-ignore
 
 export function Navigation() {
-  const [open, setOpen] = useState<string>();
-  const bar = useRef<HTMLUListElement>(null);
-  const { pathname } = useLocation();
-  const close = () => setOpen(undefined);
-  useClosing(bar, open !== undefined, close);
   return (
-    <ul ref={bar} className="places">
-      {TOP.map((place) => <li key={place[0]}><PlaceLink place={place} onFollow={close} /></li>)}
-      {GROUPS.map(([title, places, alsoHere]) => (
-        <Group
-          key={title} title={title} places={places} open={open === title} onFollow={close}
-          here={places.some(([path]) => path === pathname) || alsoHere.includes(pathname)}
-          onTurn={() => setOpen((before) => (before === title ? undefined : title))}
-        />
-      ))}
-    </ul>
+    <>
+      <Places places={TOP} />
+      {GROUPS.map(([title, places]) => <Group key={title} title={title} places={places} />)}
+    </>
   );
 }
 
-interface GroupProps {
-  title: string;
-  places: readonly Place[];
-  open: boolean;
-  here: boolean;
-  onTurn: () => void;
-  onFollow: () => void;
-}
-
-function Group({ title, places, open, here, onTurn, onFollow }: GroupProps) {
+function Group({ title, places }: { title: string; places: readonly Place[] }) {
   const id = useId();
   return (
-    <li className="place-group">
-      <button type="button" className={here ? 'quiet here' : 'quiet'} aria-expanded={open} aria-controls={id} aria-current={here || undefined} onClick={onTurn}>
-        {title} <span aria-hidden="true">▾</span>
-      </button>
-      <ul id={id} hidden={!open} aria-label={title}>
-        {places.map((place) => <li key={place[0]}><PlaceLink place={place} onFollow={onFollow} /></li>)}
-      </ul>
-    </li>
+    <div className="place-group">
+      <p id={id} className="place-title">{title}</p>
+      <Places places={places} labelledBy={id} />
+    </div>
   );
 }
 
-function PlaceLink({ place: [path, title], onFollow }: { place: Place; onFollow: () => void }) {
-  return <NavLink to={path} end={path === '/'} onClick={onFollow}>{title}</NavLink>;
-}
-
-/** Close an open group on Escape, which returns the focus to its button, and on a click or focus elsewhere. */
-function useClosing(bar: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
-  useEffect(() => {
-    if (!open) return undefined;
-    const press = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape') return;
-      bar.current?.querySelector<HTMLElement>('[aria-expanded="true"]')?.focus();
-      close();
-    };
-    const elsewhere = (event: Event) => {
-      if (event.target instanceof Node && !bar.current?.contains(event.target)) close();
-    };
-    document.addEventListener('keydown', press);
-    for (const kind of ['pointerdown', 'focusin']) document.addEventListener(kind, elsewhere);
-    return () => {
-      document.removeEventListener('keydown', press);
-      for (const kind of ['pointerdown', 'focusin']) document.removeEventListener(kind, elsewhere);
-    };
-  });
+function Places({ places, labelledBy }: { places: readonly Place[]; labelledBy?: string }) {
+  const { pathname } = useLocation();
+  return (
+    <ul className="places" aria-labelledby={labelledBy}>
+      {places.map(({ path, title, icon, also }) => {
+        const current = path === pathname ? 'page' : also?.includes(pathname) ? 'true' : undefined;
+        return <li key={path}><Link to={path} aria-current={current} title={title}><Icon name={icon} /><span className="place-name">{title}</span></Link></li>;
+      })}
+    </ul>
+  );
 }

@@ -5,6 +5,10 @@ import {
 } from 'react-aria-components'; // prettier-ignore
 import { useNavigate } from 'react-router';
 
+import { Icon } from '../design/Icon';
+import type { IconName } from '../design/icons';
+import { layerOf } from '../graph/layer';
+import { systemOf } from '../graph/words';
 import { useQuestion } from '../api/hooks';
 import { queryText } from '../api/client';
 import { shortName } from '../parts/links';
@@ -62,21 +66,25 @@ export default function Search({ onClose }: { onClose: () => void }) {
 }
 
 function nothing(q: string, answered: boolean): string {
-  if (!q) return 'Type part of a name. Add words to narrow the results.';
+  if (!q) return 'Type part of a name. Add words to narrow the results. Arrow keys select, Enter opens.';
   return answered ? 'No results. Try fewer letters, or one word.' : 'Searching …';
 }
 
+const ICONS: Readonly<Record<Found['kind'], IconName>> = { alias: 'link', column: 'column', dataset: 'dataset', job: 'job', tag: 'tag' };
+
 export function FoundRow({ found }: { found: Found }) {
+  const layer = found.kind === 'job' ? undefined : layerOf(found.name);
   return (
     <>
-      <span className={`kind is-${found.kind}`}>{found.kind}</span>
+      <span className="kind"><Icon name={ICONS[found.kind]} /> {found.kind}</span>
       <span className="hit-name">
         {found.kind === 'tag' && <><bdi>#{found.tag}</bdi> on </>}
         {found.column && <><bdi className="mono">{found.column}</bdi> in </>}
         <bdi>{found.display_name ?? (found.column ? shortName(found.name) : found.name)}</bdi>
         {found.means && <> is an alias of <bdi>{shortName(found.means.dataset)}</bdi></>}
+        {layer && <> <span className={`layer is-${layer}`}>{layer}</span></>}
       </span>
-      <bdi className="hit-where">{found.namespace}</bdi>
+      <span className="hit-where">{found.kind !== 'job' && systemOf(found.namespace)[1] && `${systemOf(found.namespace)[0]} · `}<bdi>{found.namespace}</bdi></span>
     </>
   );
 }

@@ -12,7 +12,7 @@ export function address(found: Found): string {
   const id = { namespace: found.namespace, name: found.name };
   if (found.kind === 'job') return to.job(id);
   if (found.kind === 'alias' && found.means) return to.dataset({ namespace: found.means.namespace, name: found.means.dataset });
-  if (found.column) return to.lineage({ namespace: found.namespace, dataset: found.name, column: found.column });
+  if (found.column) return to.column({ namespace: found.namespace, dataset: found.name, column: found.column });
   return to.dataset(id);
 }
 

@@ -15,6 +15,7 @@ const PAGES: RouteObject[] = [
   { path: 'jobs', lazy: async () => ({ Component: (await import('../pages/Jobs')).Jobs }) },
   { path: 'runs', lazy: async () => ({ Component: (await import('../pages/Runs')).Runs }) },
   { path: 'dataset', lazy: async () => ({ Component: (await import('../pages/Dataset')).Dataset }) },
+  { path: 'column', lazy: async () => ({ Component: (await import('../pages/Column')).Column }) },
   { path: 'job', lazy: async () => ({ Component: (await import('../pages/Job')).Job }) },
   { path: 'job-graph', lazy: async () => ({ Component: (await import('../pages/JobGraph')).JobGraph }) },
   { path: 'run', lazy: async () => ({ Component: (await import('../pages/Run')).Run }) },
@@ -31,6 +32,7 @@ const PAGES: RouteObject[] = [
   { path: 'sinks', lazy: async () => ({ Component: (await import('../pages/Sinks')).Sinks }) },
   { path: 'keys', lazy: async () => ({ Component: (await import('../pages/Keys')).Keys }) },
   { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },
+  { path: 'design', lazy: async () => ({ Component: (await import('../pages/Design')).Design }) },
   { path: '*', element: <NotFound /> },
 ];
 

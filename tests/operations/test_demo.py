@@ -73,7 +73,7 @@ def test_it_answers_what_a_person_would_ask_and_ends(tmp_path: Path) -> None:
         r"│ run\.failed +│ 0 +│ Job nb_shop_export\S+ failed: ValueError: could not convert string to float: 'n/a'",
         r"│ run\.failed +│ 2 +│ Job warehouse\.gold\.shop\.stock_value\.build\.run failed",
         r"│ test\.failed +│ 1 +│ Test not_null_mailing_list_contact on column contact",
-        r"│ dataset\.late +│ 1 +│ Dataset Shop\.Lakehouse/Tables/bronze/clicks was due at",
+        r"│ dataset\.late +│ 1 +│ Dataset Shop\.bronze\.clicks was due at",
     ):
         assert re.search(told, done.stdout), (told, done.stdout)
     assert not [*tmp_path.glob("headwater-data*")]

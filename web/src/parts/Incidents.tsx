@@ -43,7 +43,7 @@ const ICONS: readonly (readonly [kind: string, icon: IconName])[] = [
 
 const WORDS: Readonly<Record<Incident['kind'], string>> = {
   'run.failed': 'Run failed', 'run.lost': 'Run lost', 'test.failed': 'Test failed', 'dataset.late': 'Late', 'dataset.emptied': 'Emptied', 'producer.silent': 'No events',
-  'schema.changed': 'Schema changed',
+  'schema.changed': 'Schema changed', 'volume.unusual': 'Unusual volume',
 }; // prettier-ignore
 
 /** The kind of an incident in words: `Run failed` for `run.failed`. */

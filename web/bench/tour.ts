@@ -43,7 +43,7 @@ async function startDemo(): Promise<string> {
 test('tour', async () => {
   rmSync(FRAMES, { recursive: true, force: true });
   mkdirSync(FRAMES, { recursive: true });
-  const page: Page = await open(await startDemo(), { width: 1280, height: 760, expected: /404/ });
+  const page: Page = await open(await startDemo(), { width: 1440, height: 900, expected: /404/ });
   let number = 0;
   const frame = async (shownMs: number): Promise<void> => {
     await page.evaluate(() => document.fonts.ready);
@@ -54,18 +54,22 @@ test('tour', async () => {
   await frame(3000);
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Jobs, datasets').waitFor();
-  for (const typed of ['cust', 'omer_', 'email']) {
+  for (const typed of ['e', 'ma', 'il']) {
     await page.keyboard.type(typed);
     await frame(350);
   }
-  await page.getByRole('menuitem').first().waitFor();
+  const column = page.getByRole('menuitem').filter({ hasText: 'bronze.customers' }).filter({ hasText: 'column' });
+  await column.first().waitFor();
   await frame(1200);
-  await page.getByRole('menuitem').first().click();
-  await page.waitForURL(/column=/);
+  await column.first().click();
+  await page.waitForURL(/\/column\?/);
+  await settled(page);
+  await frame(3500);
+  await page.getByRole('link', { name: 'Lineage graph' }).click();
   await drawn(page);
-  await frame(3000);
-  await page.getByRole('button', { name: 'Personal data' }).click();
+  await frame(2500);
+  await page.getByLabel('Colour by').selectOption('personal');
   await drawn(page);
   await frame(3500);
-  expect(number).toBe(7);
+  expect(number).toBe(8);
 }, 300_000);

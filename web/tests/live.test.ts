@@ -74,7 +74,7 @@ test('the page asks for a key, keeps it in the tab, and shows new events without
   await headwater.post([run('to_gold', CLEAN, GOLD, { mail: 'mail' }, '2026-11-21T11:00:00Z')], BEARER);
   await page.locator('.feed').getByRole('link', { name: 'to_gold' }).first().waitFor();
   await page.locator('.feed').getByText('appeared').first().waitFor();
-  await page.getByText('3 in the window').waitFor();
+  await page.getByText('3 in this period').waitFor();
   expect(await page.evaluate(() => [localStorage.length, sessionStorage.getItem('headwater-key')])).toEqual([0, KEY]);
 });
 

@@ -33,7 +33,7 @@ export function Rejected() {
           {({ totalCount }) => totalCount > 0 && <Retry many={Math.min(totalCount, LIMIT)} />}
         </ListTable>
       </Section>
-      <Section title="ApiError">
+      <Section title="Refused requests">
         <ListTable
           question="refused" usual="-received_at" prefix="refused-" empty="No refused requests."
           columns={[

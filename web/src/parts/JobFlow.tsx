@@ -31,7 +31,7 @@ export function JobFlow({ id }: { id: Id }) {
           const here = answer.nodes.find((node) => node.distance === 0);
           return (
             <>
-              {here && <p>As <Chip kind="level">{here.level}</Chip> <JobLink id={here} />{here.jobs > 1 && <span className="dim">with {count(here.jobs)} jobs</span>}</p>}
+              {here && <p>As <Chip kind="level">{here.level}</Chip> <JobLink id={here} />{here.jobs > 1 && <span className="dim"> with {count(here.jobs)} jobs</span>}</p>}
               <DataTable
                 name="flow" rows={stepsOf(answer)} truncated={answer.truncated} empty="No data flow or control flow connects this job with other jobs."
                 columns={[

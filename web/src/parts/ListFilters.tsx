@@ -23,8 +23,8 @@ export function SelectFilter({ name, title, choices }: { name: string; title: st
       {title}{' '}
       <select value={chosen} onChange={(event) => state.set({ [name]: event.target.value })}>
         <option value="">all</option>
-        {chosen && !(chosen in choices) && <option value={chosen}>{isolated(chosen)}</option>}
-        {known.map(([value, many]) => <option key={value} value={value}>{isolated(value)} ({count(many)})</option>)}
+        {chosen && !(chosen in choices) && <option value={chosen} dir="auto">{shortened(chosen)}</option>}
+        {known.map(([value, many]) => <option key={value} value={value} dir="auto">{shortened(value)} ({count(many)})</option>)}
       </select>
     </label>
   );
@@ -42,7 +42,4 @@ export function TimeRangeFilter({ what }: { what: string }) {
   return <>{field('since', `${what} since`)} {field('until', 'until')}</>;
 }
 
-/** Return a shortened name with Unicode isolates, so that its text direction does not affect the surrounding text. */
-function isolated(name: string): string {
-  return `\u2068${name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name}\u2069`;
-}
+const shortened = (name: string): string => (name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);

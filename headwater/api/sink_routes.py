@@ -155,7 +155,7 @@ class SinkSources(Protocol):
 
 Name = Annotated[str, Help("Name of the sink in sinks.yml.")]
 NewPosition = Annotated[str, Help("New position: `start`, `now`, a time (ISO 8601), or PARTITION:SEQUENCE.")]
-EventOrRun = Annotated[str, Help("Id of an event or of a run. Of a sink of alerts: id of an incident, or `now`.")]
+EventOrRun = Annotated[str, Help("Id of an event or of a run. Of an alert sink: id of an incident, or `now`.")]
 Until = Annotated[Microseconds | None, Help("Only events received before this time.")]
 MaxDeadLetters = Annotated[int, Help("Maximum number of dead letters, oldest first.", most=999_999_999)]
 
@@ -204,7 +204,7 @@ def check(sources: SinkSources, *, sink: Name) -> SinkChecked:
 
 @question("sinks/{sink}/test", called="test", method="POST", role="admin")
 def send_test(sources: SinkSources, *, sink: Name) -> SinkChecked:
-    """Send a test message to each destination of a sink of alerts."""
+    """Send a test message to each destination of an alert sink."""
     return msgspec.convert(sources.sinks.send_test(sink), SinkChecked)
 
 

@@ -355,7 +355,7 @@ class ChangeFilter(NamedTuple):
 def changes_between(
     live: LiveGraph, since_us: int, until_us: int | None, only: ChangeFilter, page: ListPage
 ) -> Changes:
-    """Answer the differences between two moments, newest first. until_us: the second moment; None means now.
+    """Return the differences between two moments, newest first. until_us: the second moment; None means now.
 
     Raises WrongQuestion if the first moment is not before the second.
     """

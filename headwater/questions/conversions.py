@@ -51,7 +51,7 @@ class ColumnConverter:
     """Converts nodes of a graph for one answer. Create one for each answer, because schemas change."""
 
     def __init__(self, snapshot: Snapshot, presumed: Set[int] = frozenset()):
-        """presumed: numbers of the edge sets of jobs that are presumed retired. Steps of these edge sets are marked."""
+        """presumed: ids of the edge sets whose jobs are presumed retired. Their steps are marked."""
         self._snapshot = snapshot
         self._presumed = presumed
         self._graph = snapshot.graph

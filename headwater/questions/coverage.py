@@ -35,9 +35,9 @@ def coverage(
     snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
     is_hidden: Callable[[Name], bool] = is_never_hidden,
 ) -> Coverage:  # fmt: skip
-    """Answer which datasets and jobs lack column lineage, by reason.
+    """Return the datasets and jobs that lack column lineage, grouped by reason.
 
-    kind: list only datasets or only jobs. is_hidden: returns whether to omit a dataset.
+    kind: list only datasets or only jobs. is_hidden: a predicate for datasets to omit.
     """
     there = [name for name in snapshot.current_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not is_hidden(name)}

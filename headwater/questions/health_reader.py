@@ -156,7 +156,10 @@ class HealthReader:
         return HealthState(verdict, found.reason, success, newest, found, until_us=until_us, late_spells=spells)
 
     def _valid_until_us(self, punctuality: Punctuality, runs: list[NewestRun]) -> int:
-        """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
+        """Return the time until which a healthy state is valid.
+
+        At this time, the next write is late, or a running run counts as lost.
+        """
         lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
         until_us = min((each for each in lost if each >= self.now_us), default=MAX_TIME_US)
         if punctuality.verdict == "on time" and punctuality.rhythm and punctuality.due_us is not None:

@@ -82,9 +82,10 @@ class _DatasetFlow(NamedTuple):
 def job_graph(
     snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: JobLevel, bounds: JobBounds
 ) -> JobGraph:
-    """Answer jobs with data flow and control flow between them.
+    """Return jobs with data flow and control flow between them.
 
-    If there are more jobs than the limit, connected jobs are returned. A cut by name would return jobs without flows.
+    If there are more jobs than the limit, connected jobs are returned. Truncating the list by name would return jobs
+    with no flow between them.
     Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
     jobs = {

@@ -270,7 +270,7 @@ def _links_within_application(
 
 
 def _leaves_columns_unaccounted(lineage: OutputLineage, keys: Set[str]) -> bool:
-    """Return whether lineage does not explain one of these columns of its output.
+    """Return whether the lineage leaves at least one of these columns of its output unexplained.
 
     keys: keys of the columns; empty means any column.
     """

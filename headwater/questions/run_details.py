@@ -101,7 +101,7 @@ def run_details(
 def written_by_run(bronze: Bronze, run_id: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     """Return the row, byte and file counts that a run reported for an output; None if it reported none.
 
-    The counts come from the newest event of the run with counts.
+    The counts come from the run's latest event that has any.
     """
     body = newest_event_with_member(bronze, run_id, "outputStatistics") if bronze.exists() else None
     return _output_statistics_in(body, dataset, names) if body else None

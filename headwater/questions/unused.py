@@ -46,12 +46,13 @@ def verdicts_answer(
     only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = is_never_hidden,
     window: Window | None = None, former: bool = False,
 ) -> Unused:  # fmt: skip
-    """Answer which columns of a dataset, or of all datasets, are used, unused, or unknown.
+    """Return which columns of a dataset, or of all datasets, are used, unused, or unknown.
 
     only: list only this verdict. strict: a batch job that read a dataset and wrote nothing may have used all its
     columns.
-    hides: returns whether to omit a dataset, unless one is requested; hidden datasets still count as readers. window:
-    the window of `counted`. former: include columns of former locations.
+    hides: a predicate for datasets to omit. It is not applied to a requested dataset, and hidden datasets still count
+    as readers. window: the period of executions that `counted` takes into account. former: include columns of former
+    locations.
     """
     is_former = snapshot.naming.moved_names.former_location
     every = () if asked else snapshot.current_names(attempted=True)
@@ -204,7 +205,7 @@ def _to_verdict(
 
 
 def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
-    """Return a caveat with the batch jobs that read a dataset and wrote nothing, and the times."""
+    """Return a caveat that names the batch jobs that read a dataset and wrote nothing, with the times of their runs."""
     found = _display_jobs(snapshot, verdict.display_only)
     named_jobs = [f"{each.job.name} at {each.time}" for each in found[:_MAX_NAMED]]
     more = len(found) - _MAX_NAMED

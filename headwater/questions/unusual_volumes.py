@@ -103,9 +103,11 @@ class VolumeCache:
 def find_spells(measures: DatasetMeasures, dataset: Name, since_us: int, before: FoundSpells) -> FoundSpells:
     """Find the spells of unusual writes that had not ended before a time (us).
 
-    A judgement replays the whole series, which takes 11 to 23 ms of CPU for 400 writes. So the series is judged only if
-    a write of the period, or the last one before, is a candidate, that is, it differs clearly from writes at the same
-    hour of the week. before: the result for an earlier time. It is used again if there are no other candidates.
+    A judgement replays the whole series, which takes 11 to 23 ms of CPU for 400 writes. The series is therefore judged
+    only if a write in the period, or the last write before it, is a candidate: a write that clearly differs from others
+    at the same hour of the week.
+
+    before: the result for an earlier time. It is reused if it has no open spell and there are no new candidates.
     """
     names = measures.names_of(dataset)
     newest = measures.reported(names, WRITTEN, limit=1)

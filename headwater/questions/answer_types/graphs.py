@@ -22,8 +22,9 @@ from headwater.questions.answer_types.common import (
 class HierarchyRun(AnswerStruct):
     """A run in the tree.
 
-    state UNREPORTED: other runs name it, but it sent no event. children: number of its child runs. task: the task or
-    DAG, if Airflow started the run; null if it did not, and for runs that are not among the newest of their job.
+    The state UNREPORTED means that other runs name the run, but it sent no event. children: number of its child runs.
+    task: the task or DAG if Airflow started the run; null for other runs and for runs that are not among the newest of
+    their job.
     """
 
     id: str

@@ -20,7 +20,7 @@ class ReportedOutput(AnswerStruct):
 class ReportedRun(AnswerStruct):
     """A run as its events report it.
 
-    ids: ids of the run in other systems: Spark applications, Databricks jobs, Airflow tasks, and its tags.
+    ids: ids of the run in other systems (Spark applications, Databricks jobs, Airflow tasks), and the run's tags.
     """
 
     id: str
@@ -67,7 +67,8 @@ FindingKind = Literal[
 class Finding(AnswerStruct, kw_only=True):
     """An execution or a write whose lineage is missing or incomplete.
 
-    certain: false if only the times match. system, id: from the job history. where: where to look it up.
+    certain: false if the match is based on time alone. system, id: the system and the id in the job history. where:
+    where to look up the execution.
     """
 
     kind: FindingKind

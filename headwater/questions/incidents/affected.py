@@ -40,9 +40,9 @@ class AffectedDatasets:
     def find(self, roots: Mapping[Name, int]) -> dict[Name, AffectedDataset]:
         """Return the datasets that depend on roots, and the roots, by name.
 
-        roots: the time (us) after which a write makes each root up to date. A dataset downstream is up to date again
-        after a run wrote it that began after all affected inputs were up to date. At most `MAX_DATASETS`
-        datasets are visited; datasets that were never written are left out.
+        roots: for each root, the time (us) after which a write brings it up to date. A dataset downstream is up to date
+        again after a run wrote it that began after all affected inputs were up to date. At most `MAX_DATASETS` datasets
+        are visited; datasets that were never written are left out.
         """
         return self._with_downstream({name: self._first_write(name, us, 0) for name, us in roots.items()})
 

@@ -280,7 +280,10 @@ def _owners(
 
 
 def _near_and_far(found: FoundIncident, affected: Sequence[AffectedDataset]) -> tuple[list[Name], list[Name]]:
-    """Return the subject, if it is a dataset, with the affected datasets at distance 0, and the other datasets."""
+    """Return two lists: the affected datasets at distance 0, and the other affected datasets.
+
+    If the subject is a dataset, it is the first item of the first list.
+    """
     near = [found.subject.name] if found.subject.kind == "dataset" else []
     near += [each.name for each in affected if not each.distance]
     far = [each.name for each in affected if each.distance]

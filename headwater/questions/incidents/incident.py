@@ -64,7 +64,7 @@ class FoundIncident(Struct):
 
     @property
     def ended_us(self) -> int:
-        """When it was resolved, `MAX_TIME_US` while it is open."""
+        """Time at which the incident was resolved, or `MAX_TIME_US` while it is open."""
         return MAX_TIME_US if self.resolved_us is None else self.resolved_us
 
     def is_in_force(self, time_us: int) -> bool:

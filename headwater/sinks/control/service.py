@@ -127,7 +127,7 @@ class SinkService:
     def preview(self, name: str, event_or_run_id: str) -> dict[str, Any]:
         """Return exactly what the sink would send for an event or a run; raises NotKnown if the lake has neither.
 
-        A sink of alerts takes the id of an incident, or `now` for all that is due.
+        An alert sink takes the id of an incident, or `now` for all that is due.
         """
         with self._open_target(name) as (target, secrets):
             if isinstance(target, StoringTarget):

@@ -1,4 +1,4 @@
-"""A lake with an index, the server that answers what its incidents are, and a sink of alerts."""
+"""A lake with an index, the server that answers what its incidents are, and an alert sink."""
 
 import json
 import shutil
@@ -61,7 +61,7 @@ def ended(ago_s: float) -> str:
 
 
 def alert_sink(kind: str, queried: str, **options: Any) -> Sink:
-    """Return a sink of alerts that queries once an hour: tests let the clock of the sink run ahead."""
+    """Return an alert sink that queries once an hour: tests let the clock of the sink run ahead."""
     server = {"url": queried, "every": "1h"}
     paces: Mapping[str, Any] = {"every": "1ms", "rate": 1000} if kind != "incident-webhook" else {"every": "1ms"}
     return sink(type=kind, headwater=server, page=PAGE, **{**paces, **options})

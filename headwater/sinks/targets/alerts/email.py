@@ -1,4 +1,7 @@
-"""Send alerts by e-mail over SMTP. Mails about one incident form a thread by Message-ID, In-Reply-To and References."""
+"""Send alerts by e-mail over SMTP.
+
+Mails about one incident are threaded through Message-ID, In-Reply-To and References.
+"""
 
 import smtplib
 import ssl

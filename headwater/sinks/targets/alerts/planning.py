@@ -85,8 +85,8 @@ def plan(
 ) -> Plan:
     """Return the messages that are due at a moment (us, UTC).
 
-    not_before_us: incidents that opened earlier, and resolutions before it, are not sent. edits: whether the target can
-    change a message that it sent.
+    not_before_us: earlier openings and resolutions of incidents are not sent. edits: whether the target can edit a
+    message after sending it.
     """
     listed = {each.id: each for each in incidents}
     state = _follow_changed_ids(state, listed)

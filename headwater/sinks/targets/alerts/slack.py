@@ -207,7 +207,7 @@ def _escape(text: str) -> str:
 
 
 def _clip_escaped(text: str, most: int, end: str) -> str:
-    """Shorten a text without cutting an escaped character. end: what closes the text."""
+    """Shorten a text without cutting an escaped character. end: suffix of a shortened text."""
     if len(text) <= most:
         return text
     cut = text[: max(0, most - len(end) - 1)]

@@ -1,4 +1,4 @@
-"""What a sink of alerts stores next to its position: each incident that it sent, to which destination, and where."""
+"""What an alert sink stores next to its position: each incident that it sent, to which destination, and where."""
 
 from hashlib import blake2b
 from typing import Literal

@@ -215,6 +215,8 @@ def _print_volume(found: Any, as_json: bool, _: Arguments) -> None:
         for each in found["series"]
     ]
     title = f"Newest values of {found['dataset']['dataset']}"
+    if "events_removed_before" in found:
+        title += f" (events before {found['events_removed_before']} were removed before the index was built)"
     nothing = f"No run reports numbers about {found['dataset']['dataset']}."
     print_value(found, as_json, (lambda: list_table(title, {"items": rows}, _VOLUME)) if rows else lambda: nothing)
     unusual = [

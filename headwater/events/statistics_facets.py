@@ -34,7 +34,7 @@ _LONGEST_NAME = 300
 _MOST = 1 << 63
 _MEMBERS = ("rowCount", "size", "fileCount")
 _METRICS_MEMBERS = ("rowCount", "bytes", "fileCount")
-_COLUMN_MEMBERS = ("nullCount", "distinctCount", "min", "max")
+_COLUMN_COUNTS = ("nullCount", "distinctCount")
 
 PlacedNumbers = tuple[int, Kind, Number, Number, Number, dict[str, ColumnNumbers]]
 """(position of the dataset in the event, kind, rows, bytes, files, numbers of columns by name)"""
@@ -82,9 +82,9 @@ _TOTAL = ("totalRecords", "totalFilesSizeInBytes", "totalDataFiles")
 
 def _counts(value: Any, members: Sequence[str], report: Any, of_report: Sequence[str]) -> tuple[Number, Number, Number]:
     """Return the rows, bytes and files in a facet, completed by the report of Iceberg."""
-    found = [_number(_member(value, member)) for member in members]
+    found = [_count(_member(value, member)) for member in members]
     if report:
-        reported = [_number(_member(report, member)) for member in of_report]
+        reported = [_count(_member(report, member)) for member in of_report]
         found = [other if own is None else own for own, other in zip(found, reported, strict=True)]
     rows, size, files = found
     return rows, size, files
@@ -95,7 +95,8 @@ def _column_numbers(columns: Any) -> dict[str, ColumnNumbers]:
     if not isinstance(columns, dict):
         return found
     for name in sorted(columns)[:MAX_COLUMNS]:
-        nulls, distinct, least, most = (_number(_member(columns[name], member)) for member in _COLUMN_MEMBERS)
+        nulls, distinct = (_count(_member(columns[name], member)) for member in _COLUMN_COUNTS)
+        least, most = (_number(_member(columns[name], member)) for member in ("min", "max"))
         if not nulls is distinct is least is most is None and len(name) <= _LONGEST_NAME:
             found[name] = nulls, distinct, least, most
     return found
@@ -103,6 +104,12 @@ def _column_numbers(columns: Any) -> dict[str, ColumnNumbers]:
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _count(value: Any) -> Number:
+    """Return a number of rows, bytes, files or values. Connectors send -1 for an unknown one."""
+    found = _number(value)
+    return None if found is not None and found < 0 else found
 
 
 def _number(value: Any) -> Number:

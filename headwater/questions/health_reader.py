@@ -1,7 +1,7 @@
 """Health of datasets and jobs: failures, lateness by rhythm, and writes since then, with a cache."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import NamedTuple
 
 from headwater.events.times import iso_time
@@ -253,7 +253,7 @@ class CachedHealth(NamedTuple):
 
     until_us: until when the state is valid. success_us: time of the newest completed write, or None. problem: the
     complete state if there is a problem, else None. has_rhythm: whether it is known when the next write is due.
-    late_spells: see `HealthState`.
+    late_spells: see `HealthState`. version: of a dataset; it differs as soon as an event has named the dataset.
     """
 
     until_us: int
@@ -261,6 +261,7 @@ class CachedHealth(NamedTuple):
     problem: HealthState | None
     has_rhythm: bool
     late_spells: tuple[LateSpell, ...]
+    version: int = 0
 
 
 class HealthCache:
@@ -271,6 +272,8 @@ class HealthCache:
         self.jobs: dict[int, CachedHealth] = {}
         self._due_datasets: set[Name] = set()
         self._due_jobs: set[int] = set()
+        self._touched: dict[Name, int] = {}
+        self._versions = count(1)
         self._generation = 0
         self._now_us = self._ahead_us = 0
 
@@ -298,9 +301,14 @@ class HealthCache:
 
     def _check_dataset(self, name: Name, reader: HealthReader) -> None:
         if reader.times.job_outputs_of(name):
-            self.datasets[name] = _to_cached_health(reader.dataset_health(name))
+            known = self.datasets.get(name)
+            version = known.version if known else next(self._versions)
+            self.datasets[name] = _to_cached_health(reader.dataset_health(name))._replace(
+                version=self._touched.pop(name, version)
+            )
         else:
             self.datasets.pop(name, None)
+            self._touched.pop(name, None)
 
     def _schedule_by_events(self, live: LiveGraph, reader: HealthReader) -> None:
         """Schedule checks for items with new events, or for all items if any may have changed.
@@ -316,14 +324,17 @@ class HealthCache:
             }
             self._due_jobs = set(reader.times.job_key_numbers())
         else:
+            named: set[Name] = set()
             for number in touched.dataset_numbers:
                 name = live.names.name(number)
-                self._due_datasets |= {name.without_generation, live.resolve(name)}
-            self._due_datasets.update(
+                named |= {name.without_generation, live.resolve(name)}
+            named.update(
                 name.without_generation
                 for job in touched.job_key_numbers
                 for name in reader.times.datasets_written_by_job(job)
             )
+            self._due_datasets |= named
+            self._touched.update(dict.fromkeys(named, next(self._versions)))
             self._due_jobs |= touched.job_key_numbers & reader.times.jobs_with_runs(touched.job_key_numbers)
         self._generation, self._ahead_us = live.generation, reader.times.next_run_us()
 

@@ -1,16 +1,18 @@
 """Spells of unusual row counts of a dataset, as incidents list them."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
 from headwater.events.statistics_facets import WRITTEN
-from headwater.index.reading.measures import DatasetMeasures, ReportedNumbers
+from headwater.index.reading.measures import DatasetMeasures, ReportedNumbers, time_checksum
 from headwater.index.stored.measures import RECENT_ROWS
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.health_reader import CachedHealth, HealthCache
 from headwater.questions.volume import MIN_DAYS_OF_LARGE, Judgement, Write, judge_series
+from headwater.questions.volume_histories import history_starts, split_histories
 
 _HOUR_US = 3_600_000_000
 _DAY_US = 24 * _HOUR_US
@@ -25,6 +27,16 @@ LEAST_DROP, LEAST_RISE = 0.75, 1.4
 multiple. The median is robust to backfills."""
 
 
+LEFT_US = 14 * _DAY_US
+"""If a job writes no more, its spell ends with the first write of another job after this time (us)."""
+
+_JUDGEMENT = 50
+"""A judgement takes about as long as so many examinations without one."""
+
+MAX_SINCE_US = 31 * _DAY_US
+"""How long (us) before a moment a spell may have ended so that incidents list it."""
+
+
 class VolumeSpell(NamedTuple):
     """A spell of unusual writes.
 
@@ -36,32 +48,35 @@ class VolumeSpell(NamedTuple):
     ended_us: int | None
 
 
-_Candidate = tuple[int, int, int, int]
-"""(time in us, rows, number of earlier completed rows, checksum of their times) of a write"""
+_Candidate = tuple[int, int, int, int, int]
+"""(time in us, rows, time of the write before in its history, number of earlier completed rows of the dataset, checksum
+of their times) of a write"""
 
 
 class FoundSpells(NamedTuple):
     """The spells of a dataset that had not ended before a time.
 
-    candidates: the writes since then, and the one before, that the spells take into account.
+    candidates: the writes since then, and the one before, that the spells take into account. is_judged:
+    whether the series was judged for this result.
     """
 
     candidates: frozenset[_Candidate] = frozenset()
     spells: tuple[VolumeSpell, ...] = ()
+    is_judged: bool = False
 
     @property
     def has_open_spell(self) -> bool:
-        """Whether the newest spell has not ended."""
-        return bool(self.spells) and self.spells[-1].ended_us is None
+        """Whether a spell has not ended."""
+        return any(each.ended_us is None for each in self.spells)
 
 
 NO_SPELLS = FoundSpells()
 
 
 class _CheckedVolume(NamedTuple):
-    """What was found for a dataset with a state of its health and a start of the period (us)."""
+    """What was found for a dataset with a state of its events and a start of the period (us)."""
 
-    health: CachedHealth
+    state: tuple[int, int | None]
     since_us: int
     found: FoundSpells
 
@@ -73,9 +88,10 @@ class VolumeCache:
         self._checked: dict[Name, _CheckedVolume] = {}
 
     def check_due(self, known: HealthCache, measures: DatasetMeasures, since_us: int, max_checks: int) -> bool:
-        """Examine up to `max_checks` datasets. Return whether the spells of all datasets are known.
+        """Examine datasets. Return whether the spells of all datasets are known.
 
-        known: an up-to-date cache of health. since_us: the start of the period (us).
+        known: an up-to-date cache of health. since_us: the start of the period (us). max_checks: how many datasets are
+        examined; one whose series is judged counts as `_JUDGEMENT` datasets.
         """
         checked, datasets = self._checked, known.datasets
         for name in checked.keys() - datasets.keys():
@@ -83,14 +99,18 @@ class VolumeCache:
         due = [
             (name, health)
             for name, health in datasets.items()
-            if (last := checked.get(name)) is None or last.health is not health or last.since_us > since_us
+            if (last := checked.get(name)) is None or last.state != _state(health) or last.since_us > since_us
         ]
-        for name, health in due[:max_checks]:
+        cost = 0
+        for place, (name, health) in enumerate(due):
+            if cost >= max_checks:
+                return place == len(due)
             last = checked.get(name)
             before = last.found if last and last.since_us <= since_us else NO_SPELLS
             found = find_spells(measures, name, since_us, before) if health.success_us is not None else NO_SPELLS
-            checked[name] = _CheckedVolume(health, since_us, found)
-        return len(due) <= max_checks
+            checked[name] = _CheckedVolume(_state(health), since_us, found)
+            cost += _JUDGEMENT if found.is_judged else 1
+        return True
 
     def spells(self, since_us: int) -> Iterator[tuple[Name, VolumeSpell]]:
         """Yield the spells of all datasets that had not ended before a time (us), sorted by name."""
@@ -98,6 +118,11 @@ class VolumeCache:
             for spell in self._checked[name].found.spells:
                 if spell.ended_us is None or spell.ended_us > since_us:
                     yield name, spell
+
+
+def _state(health: CachedHealth) -> tuple[int, int | None]:
+    """Return what changes as soon as an event names a dataset, or the newest write changes."""
+    return health.version, health.success_us
 
 
 def find_spells(measures: DatasetMeasures, dataset: Name, since_us: int, before: FoundSpells) -> FoundSpells:
@@ -116,19 +141,53 @@ def find_spells(measures: DatasetMeasures, dataset: Name, since_us: int, before:
         return NO_SPELLS  # too little history for a judgement
     last = measures.reported(names, WRITTEN, until_us=since_us, limit=1)
     first_us = min(last[0].time_us if last else since_us, newest[0].time_us)
-    window = completed_rows(measures.reported(names, WRITTEN, after_us=first_us - (7 * COMPARED_WEEKS + 1) * _DAY_US))
-    candidates = frozenset(
-        (*window.writes[at], *measures.completed_before(names, WRITTEN, window.writes[at][0]))
-        for at in window.places_since(first_us)
-        if window.is_candidate(at)
-    )
+    starts = history_starts(measures.ends_us(dataset))
+    reported = measures.reported(names, WRITTEN, after_us=first_us - (7 * COMPARED_WEEKS + 1) * _DAY_US)
+    candidates = frozenset(_candidates(measures, names, completed_histories(reported, starts), since_us))
     if not candidates and not before.has_open_spell:
         return NO_SPELLS
     if candidates <= before.candidates and not before.has_open_spell:
         return FoundSpells(candidates, before.spells)
-    every = completed_rows(measures.reported(names, WRITTEN, limit=RECENT_ROWS[WRITTEN]))
-    spells = (each for each in every.spells() if each.ended_us is None or each.ended_us > since_us)
-    return FoundSpells(candidates, tuple(spells))
+    histories = completed_histories(measures.reported(names, WRITTEN, limit=RECENT_ROWS[WRITTEN]), starts)
+    spells = [each for each in _spells(histories) if each.ended_us is None or each.ended_us > since_us]
+    return FoundSpells(candidates, tuple(spells), is_judged=True)
+
+
+def _spells(histories: Sequence["CompletedRows"]) -> list[VolumeSpell]:
+    """Return the spells of all histories of a dataset, oldest first."""
+    times = sorted(time_us for history in histories for time_us, _ in history.writes)
+    found = []
+    for history in histories:
+        for spell in history.spells():
+            after = bisect_right(times, history.writes[-1][0] + LEFT_US)
+            is_left = spell.ended_us is None and after < len(times)
+            found.append(spell._replace(ended_us=times[after]) if is_left else spell)
+    return sorted(found, key=lambda each: (each.first.time_us, each.first.run))
+
+
+def _candidates(
+    measures: DatasetMeasures, names: Sequence[int], histories: Sequence["CompletedRows"], since_us: int
+) -> Iterator[_Candidate]:
+    """Yield the writes after a time (us), and the last one before of each history, that differ clearly.
+
+    histories: the newest writes.
+    """
+    found = [
+        (history, place)
+        for history in histories
+        for place in range(max(0, history.places_since(since_us + 1).start - 1), len(history.writes))
+        if history.is_candidate(place)
+    ]
+    if not found:
+        return
+    times = sorted(time_us for history in histories for time_us, _ in history.writes)
+    number, checksum = measures.completed_before(names, WRITTEN, times[0])
+    checksums = [*accumulate(map(time_checksum, times), initial=checksum)]
+    for history, place in found:
+        time_us, rows = history.writes[place]
+        before_us = history.writes[place - 1][0] if place else -1
+        earlier = bisect_left(times, time_us)
+        yield time_us, rows, before_us, number + earlier, checksums[earlier]
 
 
 class CompletedRows:
@@ -177,10 +236,14 @@ class CompletedRows:
             yield spell
 
 
-def completed_rows(reported: Iterable[ReportedNumbers]) -> CompletedRows:
-    """Return the row counts of the completed writes. reported: oldest first."""
+def completed_histories(reported: Iterable[ReportedNumbers], starts: Sequence[int]) -> list[CompletedRows]:
+    """Return the row counts of the completed writes of each history. reported: oldest first."""
     points = [each for each in reported if each.state == "COMPLETE" and each.numbers.rows is not None]
-    return CompletedRows(points, [(each.time_us, int(each.numbers.rows or 0)) for each in points])
+    writes = [(each.time_us, int(each.numbers.rows or 0)) for each in points]
+    return [
+        CompletedRows([points[place] for place in places], [writes[place] for place in places])
+        for places in split_histories([(each.time_us, each.job) for each in points], starts)
+    ]
 
 
 def _is_usual(rows: int, judgement: Judgement) -> bool:

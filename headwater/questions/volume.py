@@ -39,6 +39,8 @@ IRREGULAR_PERIODS, IRREGULAR_WRITES = 10, 400
 MIN_DAYS = 42
 MIN_DAYS_OF_LARGE, LARGE = 28, 2.0
 """From this day to `MIN_DAYS` on, limits are so many times as wide, so that only large changes are unusual."""
+MAX_GAP_DAYS = 4
+"""A gap between writes counts as at most so many days of the history, or two periods of a weekly writer."""
 
 MIN_OF_WEEKDAY = 3
 MIN_OF_WEEK = 12
@@ -193,7 +195,9 @@ class _Model:
         self._min_count = MIN_OF_WEEK if period_us == _WEEK_US else MIN_OF_WEEKDAY
         self._slots = max(1, _DAY_US // period_us)
         self._last_number: int | None = None
-        self._first_us = self._last_us = writes[0][0]
+        self._last_us = writes[0][0]
+        self._covered_us, self._last_write_us = 0, writes[0][0]
+        self._max_gap_us = max(2 * period_us, MAX_GAP_DAYS * _DAY_US)
         logarithms = [math.log(rows) for _, rows in writes if rows > 0]
         self._state = [median(logarithms) if logarithms else 0.0, *[0.0] * 8]
         # A weekly writer has no weekdays to learn.
@@ -222,7 +226,7 @@ class _Model:
         deviation = math.sqrt(expectation.variance + self._noise_variance)
         drop_limit = self._drop_limit + (BLIND_LIMIT if self._drop_limit * deviation > BLIND else 0.0)
         of_t = 1 + (drop_limit**2 + 1) / (4 * self._noise_weight)  # the noise is estimated: quantile of Student's t
-        if time_us - self._first_us < MIN_DAYS * _DAY_US:
+        if self._history_us(time_us) < MIN_DAYS * _DAY_US:
             of_t *= LARGE
         if not is_on_time:
             return self._judge_late(rows, period, expectation, drop_limit * of_t * deviation, time_us)
@@ -263,8 +267,12 @@ class _Model:
         return _not_judged("outside the schedule")
 
     def _is_ready(self, period: _Period, time_us: int) -> bool:
-        is_long = time_us - self._first_us >= MIN_DAYS_OF_LARGE * _DAY_US
+        is_long = self._history_us(time_us) >= MIN_DAYS_OF_LARGE * _DAY_US
         return is_long and self._counts[period.weekday][period.hour] >= self._min_count
+
+    def _history_us(self, time_us: int) -> int:
+        """Return the length (us) of the history before a time, in which a long gap counts only in part."""
+        return self._covered_us + max(0, min(time_us - self._last_write_us, self._max_gap_us))
 
     def _period(self, time_us: int) -> tuple[_Period, bool]:
         """Return the period of a write, and whether it is on time; a late write belongs to the period before."""
@@ -294,6 +302,8 @@ class _Model:
         period, is_on_time = self._period(time_us)
         if not is_on_time or (self._last_number is not None and period.number <= self._last_number):
             return period.number, is_on_time
+        self._covered_us = self._history_us(time_us)
+        self._last_write_us = time_us
         self._last_number = period.number
         self._phase_us += (time_us - period.time_us) // 20
         counts, zero_shares = self._counts[period.weekday], self._zero_shares[period.weekday]

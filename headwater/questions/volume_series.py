@@ -19,6 +19,7 @@ from headwater.questions.answer_types.volume import Measure, Volume, VolumeJudge
 from headwater.questions.health_reader import HealthReader
 from headwater.questions.rhythm import separate_writes
 from headwater.questions.volume import Judgement, judge_series
+from headwater.questions.volume_histories import history_starts, split_histories
 
 _SECOND_US = 1_000_000
 _OF_DATASET: Sequence[tuple[Measure, Kind, Callable[[StoredNumbers], Number]]] = (
@@ -33,6 +34,10 @@ _OF_DATASET: Sequence[tuple[Measure, Kind, Callable[[StoredNumbers], Number]]] =
     ("files_read", READ, attrgetter("files")),
 )
 _OF_COLUMN: Sequence[Measure] = ("nulls", "distinct", "minimum", "maximum")
+_OF_WRITES: Sequence[Measure] = ("interval", "duration")
+_NEWEST_MEASURED = 20
+"""The number of newest runs whose columns an answer lists if it has no series of them."""
+
 _JUDGED: frozenset[Measure] = frozenset({"rows", "bytes", "total_rows", "total_bytes", "nulls", "distinct"})
 """Measures that the detector fits: counts whose noise is a share of their size."""
 
@@ -42,12 +47,13 @@ _NOT_COMPLETED = Judgement("not judged", reason="the run has not completed")
 
 
 class _Point(NamedTuple):
-    """A value at a time (us). run: the number of the run."""
+    """A value at a time (us). run: the number of the run. job: what tells its history from those of other jobs."""
 
     time_us: int
     value: float
     run: int
     state: str | None
+    job: int | None = None
 
 
 class _Series(NamedTuple):
@@ -69,26 +75,33 @@ def volume_answer(
     """
     measures = DatasetMeasures(live, reader.now_us)
     names = measures.names_of(dataset)
-    reported = {kind: measures.reported(names, kind) for kind in (WRITTEN, READ, MEASURED)}
+    kinds = {kind for measure, kind, _ in _OF_DATASET if column is None and only in (None, measure)}
+    reported = {kind: measures.reported(names, kind) for kind in kinds - {MEASURED}}
+    is_measured = MEASURED in kinds or (column is not None and only in (None, *_OF_COLUMN))
+    reported[MEASURED] = measures.reported(names, MEASURED, limit=None if is_measured else _NEWEST_MEASURED)
     columns = sorted({name for each in reported[MEASURED] for name in each.numbers.columns})
-    found = [*_of_tests(measures, names, column)]
-    if column is None:
+    found, more = _of_tests(measures, names, column) if only in (None, "test") else ([], 0)
+    if column is not None:
+        found = [*_of_column(reported[MEASURED], column), *found]
+    elif only in (None, *_OF_WRITES):
         found = [*_of_dataset(reported), *found, *_of_writes(reader, measures, dataset)]
     else:
-        found = [*_of_column(reported[MEASURED], column), *found]
+        found = [*_of_dataset(reported), *found]
     chosen = [each for each in found if only in (None, each.measure)]
+    starts = history_starts(measures.ends_us(dataset))
     keys = _run_keys(live, {point.run for each in chosen for point in each.points[-limit:]})
     return Volume(
-        Dataset(*dataset.parts), [_to_series(each, keys, limit) for each in chosen], columns,
-        any(len(each.points) > limit for each in chosen), len(chosen),
+        Dataset(*dataset.parts), [_to_series(each, keys, starts, limit) for each in chosen], columns,
+        more > 0 or any(len(each.points) > limit for each in chosen), len(chosen) + more,
     )  # fmt: skip
 
 
 def _of_dataset(reported: Mapping[Kind, Sequence[ReportedNumbers]]) -> Iterator[_Series]:
     for measure, kind, value_of in _OF_DATASET:
-        points = _points(reported[kind], value_of)
+        points = _points(reported.get(kind, ()), value_of)
         if points:
-            yield _Series(measure, None, None, points)
+            is_of_jobs = kind == WRITTEN  # a dataset has one size, whichever job measures it
+            yield _Series(measure, None, None, points if is_of_jobs else [each._replace(job=None) for each in points])
 
 
 def _of_column(reported: Sequence[ReportedNumbers], column: str) -> Iterator[_Series]:
@@ -96,7 +109,7 @@ def _of_column(reported: Sequence[ReportedNumbers], column: str) -> Iterator[_Se
     spellings = {name for each in reported for name in each.numbers.columns if name.casefold() == folded}
     for spelling in sorted(spellings):
         for place, measure in enumerate(_OF_COLUMN):
-            points = _points(reported, partial(_column_value, spelling, place))
+            points = [each._replace(job=None) for each in _points(reported, partial(_column_value, spelling, place))]
             if points:
                 yield _Series(measure, spelling, None, points)
 
@@ -108,20 +121,21 @@ def _column_value(column: str, place: int, numbers: StoredNumbers) -> Number:
 
 def _points(reported: Sequence[ReportedNumbers], value_of: Callable[[StoredNumbers], Number]) -> list[_Point]:
     return [
-        _Point(each.time_us, value, each.run, each.state)
+        _Point(each.time_us, value, each.run, each.state, each.job)
         for each in reported
         if (value := value_of(each.numbers)) is not None
     ]
 
 
-def _of_tests(measures: DatasetMeasures, names: Sequence[int], column: str | None) -> Iterator[_Series]:
-    found: dict[tuple[str, str], list[_Point]] = {}
-    for each in measures.test_results(names):
-        if column is None or each.column.casefold() == column.casefold():
-            point = _Point(each.time_us, float(each.success), each.run, "COMPLETE")
-            found.setdefault((each.test, each.column), []).append(point)
-    for (test, of_column), points in found.items():
-        yield _Series("test", of_column or None, test, points, [_USUAL if each.value else _UNUSUAL for each in points])
+def _of_tests(measures: DatasetMeasures, names: Sequence[int], column: str | None) -> tuple[list[_Series], int]:
+    """Return (the series of tests, number of further tests)."""
+    tests, more = measures.test_results(names, column)
+    found = []
+    for each in tests:
+        points = [_Point(result.time_us, float(result.success), result.run, "COMPLETE") for result in each.results]
+        judgements = [_USUAL if point.value else _UNUSUAL for point in points]
+        found.append(_Series("test", each.column or None, each.test, points, judgements))
+    return found, more
 
 
 def _of_writes(reader: HealthReader, measures: DatasetMeasures, dataset: Name) -> Iterator[_Series]:
@@ -154,8 +168,8 @@ def _run_keys(live: LiveGraph, runs: set[int]) -> dict[int, str]:
     return {run: run_id_of(times.run_key(run)) for run in runs}
 
 
-def _to_series(series: _Series, keys: Mapping[int, str], limit: int) -> VolumeSeries:
-    judgements = _judgements(series)
+def _to_series(series: _Series, keys: Mapping[int, str], starts: Sequence[int], limit: int) -> VolumeSeries:
+    judgements = _judgements(series, starts)
     points = [
         VolumePoint(
             iso_time(point.time_us) or "", point.value, keys[point.run], point.state, each.verdict, each.low, each.high
@@ -172,8 +186,11 @@ def _to_series(series: _Series, keys: Mapping[int, str], limit: int) -> VolumeSe
     )  # fmt: skip
 
 
-def _judgements(series: _Series) -> list[Judgement]:
-    """Judge the newest points of a series by those before them. One point per day of an older past is no history."""
+def _judgements(series: _Series, starts: Sequence[int]) -> list[Judgement]:
+    """Judge the newest points of a series by those before them. One point per day of an older past is no history.
+
+    starts: when new histories of the dataset start (us).
+    """
     if series.judgements is not None:
         return series.judgements
     if series.measure not in _JUDGED:
@@ -181,8 +198,10 @@ def _judgements(series: _Series) -> list[Judgement]:
     recent = RECENT_ROWS[WRITTEN if series.measure in ("rows", "bytes") else MEASURED]
     first = max(0, len(series.points) - recent)
     completed = [place for place in range(first, len(series.points)) if series.points[place].state == "COMPLETE"]
-    judged = judge_series((series.points[place].time_us, int(series.points[place].value)) for place in completed)
-    found = [_NOT_COMPLETED] * len(series.points)
-    for place, judgement in zip(completed, judged, strict=True):
-        found[place] = judgement
+    points, found = series.points, [_NOT_COMPLETED] * len(series.points)
+    for history in split_histories([(points[place].time_us, points[place].job) for place in completed], starts):
+        places = [completed[at] for at in history]
+        judged = judge_series((points[place].time_us, int(points[place].value)) for place in places)
+        for place, judgement in zip(places, judged, strict=True):
+            found[place] = judgement
     return found

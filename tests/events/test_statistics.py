@@ -50,6 +50,16 @@ COMMIT = {
             ((MEASURED, 9, None, None, {"a": (1, None, 0.5, None)}),),
         ),
         ({"dataQualityMetrics": {"columnMetrics": [1]}}, ()),
+        ({"outputStatistics": {"rowCount": -1, "size": -1, "fileCount": 2}}, ((WRITTEN, None, None, 2, {}),)),
+        ({"inputStatistics": {"rowCount": -1}}, ()),
+        (
+            {"icebergCommitReport": {"commitMetrics": {"addedRecords": 5}}, "outputStatistics": {"rowCount": -1}},
+            ((WRITTEN, 5, None, None, {}),),
+        ),
+        (
+            {"dataQualityMetrics": {"columnMetrics": {"a": {"nullCount": -1, "distinctCount": -1, "min": -3}}}},
+            ((MEASURED, None, None, None, {"a": (None, None, -3, None)}),),
+        ),
     ],
 )
 def test_numbers_come_from_the_facets_that_producers_send(facets: dict[str, Any], numbers: Any) -> None:

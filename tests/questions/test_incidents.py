@@ -5,14 +5,21 @@ All cases share one lake, each with its own namespace, because building a lake t
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from headwater.index.reading.measures import DatasetMeasures
 from headwater.index.reading.view_opener import ViewOpener
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_view_opener
+from headwater.questions.answer_types.incidents import Incidents
+from headwater.questions.health_reader import HealthCache, HealthReader
+from headwater.questions.incidents.answer import IncidentPeriod, RecentAnswers
+from headwater.questions.unusual_volumes import VolumeCache
 from tests.reference.small_events import CLEAR, made
 from tests.reference.world_events import Json, at, dataset, facet, parent, run_event, source, uuid
 from tests.support.data.parsing import World
@@ -613,6 +620,74 @@ def test_an_unusual_volume_behind_a_failed_run_belongs_to_its_incident(answers: 
 
 
 @case
+def two_writers(night: Night) -> None:
+    chance = random.Random(1)
+    for day in range(60, 0, -1):
+        for minute, usual, job in ((-120, 1_000_000, "large"), (-110, 1_000, "small")):
+            rows = round(usual * chance.lognormvariate(0, 0.03))
+            night.rewrite(NOW - day * DAY + minute * 60, rows, job, "orders")
+    night.rewrite(NOW - 110 * 60, 1_010, "small", "orders")
+
+
+def test_a_usual_write_of_one_of_two_jobs_is_no_incident(answers: Asked) -> None:
+    assert [each["kind"] for each in answers(two_writers).first if each["kind"] == "volume.unusual"] == []
+
+
+@case
+def two_writers_drop(night: Night) -> None:
+    chance = random.Random(2)
+    for day in range(60, 0, -1):
+        for minute, usual, job in ((-120, 1_000_000, "large"), (-110, 1_000, "small")):
+            rows = round(usual * chance.lognormvariate(0, 0.03))
+            night.rewrite(NOW - day * DAY + minute * 60, rows, job, "orders")
+    night.rewrite(NOW - 120 * 60, 300_000, "large", "orders")
+    night.rewrite(NOW - 110 * 60, 1_010, "small", "orders")
+
+
+def test_an_unusual_write_of_one_of_two_jobs_is_one(answers: Asked) -> None:
+    (incident,) = answers(two_writers_drop).first
+    assert (incident["kind"], incident["state"]) == ("volume.unusual", "open"), "the other job does not end it"
+    assert "had 300,000 rows, usually " in incident["summary"]
+
+
+@case
+def recreated(night: Night) -> None:
+    _usual_volumes(night, "orders", "feed", -120)
+    dropped = dataset(night.named("orders"))
+    dropped["facets"] = {"lifecycleStateChange": facet(lifecycleStateChange="DROP")}
+    night.run("COMPLETE", NOW - 3 * HOUR, "drop", inputs=[], outputs=[dropped])
+    night.rewrite(NOW - 2 * HOUR, 200, "make_orders")
+
+
+def test_the_history_of_a_dataset_starts_when_it_is_created_again(answers: Asked) -> None:
+    assert answers(recreated).first == []
+
+
+def test_volumes_that_were_usual_again_a_month_ago_are_not_listed(lake: Lake) -> None:
+    def subjects(now: float) -> list[str]:
+        found = _ask(lake.views, lake.world, now, since=at(NOW - DAY))
+        of_volume = (each["subject"] for each in found["items"] if each["kind"] == "volume.unusual")
+        return [each["name"] for each in of_volume if each["namespace"] == "s3://volume_drop"]
+
+    assert "orders" in subjects(NOW + 30 * DAY)
+    assert "orders" not in subjects(NOW + 32 * DAY)
+
+
+def test_volumes_are_examined_again_only_after_an_event(lake: Lake) -> None:
+    known, volumes = HealthCache(), VolumeCache()
+    late_us = int(datetime.fromisoformat(at(NOW + 2 * DAY)).timestamp()) * 1_000_000
+    with lake.views.open_view_and_index(AsOf()) as (view, live):
+        for now_us, max_checks in ((late_us, 1_000), (late_us + 60_000_000, 0)):
+            reader = HealthReader(live, view.counted_edges, known.answer_time_us(now_us))
+            before = dict(known.datasets)
+            assert known.check_due_items(live, reader, 10_000)
+            measures = DatasetMeasures(live, reader.now_us)
+            while not volumes.check_due(known, measures, late_us - 3 * DAY * 1_000_000, max_checks):
+                assert max_checks, "no event has come"
+        assert any(before[name] is not each for name, each in known.datasets.items()), "late ones are checked again"
+
+
+@case
 def small_change(night: Night) -> None:
     _usual_volumes(night, "orders", "feed", -120)
     night.rewrite(NOW - 2 * HOUR, 8_000, "make_orders")
@@ -622,6 +697,23 @@ def small_change(night: Night) -> None:
 
 def test_small_changes_and_short_histories_are_no_incidents(answers: Asked) -> None:
     assert answers(small_change).first == []
+
+
+def test_answers_about_the_present_are_used_again_and_removed_when_they_are_old() -> None:
+    recent, computed = RecentAnswers(), count()
+
+    def asked(since_us: int, now: int) -> str:
+        period = IncidentPeriod(since_us, now * 1_000_000, is_present=True)
+        return recent.get_or_compute(
+            period, 10, now * 1_000_000, lambda: Incidents(str(next(computed)), "", [], {}, 0, truncated=False)
+        ).since
+
+    assert [asked(7, second) for second in (0, 10, 20)] == ["0", "0", "1"], "a fixed since, as alerts ask"
+    assert [asked((second - DAY) * 1_000_000, second) for second in (21, 22)] == ["2", "2"], "the default since"
+    assert [asked(second, 60) for second in range(20)] == [str(number) for number in range(3, 23)]
+    assert len(recent) < 10
+    assert asked(3, 100) == "23"
+    assert len(recent) == 1
 
 
 @case

@@ -1,11 +1,14 @@
 """The series of a dataset: what producers report over time, and what is unusual in it."""
 
 import random
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from headwater.operations.runtime.index import open_view_opener
+from headwater.questions.volume import judge_series
+from headwater.questions.volume_histories import MIN_LIFE_US, history_starts, split_histories
 from tests.reference.world_events import at, dataset, facet, run_event, uuid
 from tests.support.data.parsing import World
 from tests.support.data.samples import body
@@ -53,6 +56,56 @@ def test_a_dataset_has_series_of_what_runs_report_with_unusual_values(tmp_path: 
     assert of_column["series"][0]["judgement"]["verdict"] == "unusual", "900 nulls instead of 100"
     assert [(each["test"], each["judgement"]["verdict"]) for each in tests["series"]] == [("unique", "unusual")]
     assert none["series"] == []
+
+
+def test_each_of_many_tests_has_its_newest_results(tmp_path: Path) -> None:
+    tests, runs = [f"t{number:03}" for number in range(130)], 101
+    world = World(tmp_path / "data")
+    world.append(*(_checked(run, tests, is_last=run == runs - 1) for run in range(runs)))
+    while world.parser().commit_next():
+        pass
+    with closing(open_view_opener(world.settings, world.folder)) as views:
+        answer = ask(views, "volume", {"dataset": "orders", "measure": "test", "limit": "100"})
+        of_column = ask(views, "volume", {"dataset": "orders", "column": "B", "limit": "1"})
+    assert [each["test"] for each in answer["series"]] == tests
+    assert {each["judgement"]["verdict"] for each in answer["series"]} == {"unusual"}
+    assert {each["points"][-1]["run"] for each in answer["series"]} == {uuid(runs - 1)}
+    assert [each["test"] for each in of_column["series"]] == ["t129"]
+
+
+def test_histories_are_those_of_jobs_that_write_by_turns() -> None:
+    def split(jobs: str, *starts: int) -> list[str]:
+        writes = [(time_us, ord(job)) for time_us, job in enumerate(jobs)]
+        return ["".join(jobs[at] for at in places) for places in split_histories(writes, starts)]
+
+    assert split("ababab") == ["aaa", "bbb"]
+    assert split("aaabbb") == ["aaabbb"], "a renamed job"
+    assert split("abcdef") == ["abcdef"], "a name for each run"
+    assert split("aaxaabb") == ["aaaabb", "x"]
+    assert split("aaaaaa", 2) == ["aa", "aaaa"]
+
+
+def test_a_regular_drop_starts_no_new_history() -> None:
+    life_us = MIN_LIFE_US
+    assert history_starts([]) == []
+    assert history_starts([5, 5 + life_us]) == [5, 5 + life_us]
+    assert history_starts([5, 6, 7, life_us]) == [5]
+
+
+def test_an_old_write_does_not_make_a_history_long() -> None:
+    writes = [((200 + day) * DAY * 1_000_000, 1_000 + day % 7) for day in range(31)]
+    usual, with_old = judge_series([*writes, (231 * DAY * 1_000_000, 500)]), judge_series([(0, 1_000), *writes])
+    assert usual[-1].verdict == "unusual"
+    assert {each.verdict for each in with_old[:24]} == {"not judged"}
+    assert [each.verdict for each in usual[:28]] == ["not judged"] * 28
+
+
+def _checked(run: int, tests: Sequence[str], *, is_last: bool) -> bytes:
+    results = [
+        {"assertion": test, "column": "b" if test == tests[-1] else "a", "success": not is_last} for test in tests
+    ]
+    checked = dataset(ORDERS) | {"inputFacets": {"dataQualityAssertions": facet(assertions=results)}}
+    return body(run_event("COMPLETE", at(run * 60), uuid(run), ("jobs", "check"), inputs=[checked], outputs=[]))
 
 
 def _night(day: int) -> list[bytes]:

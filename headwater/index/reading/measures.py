@@ -13,48 +13,59 @@ from headwater.lineage.names.dataset_name import Name
 
 _ROWS = (
     "SELECT s.time_us, s.run, CASE WHEN r.completed AND r.state NOT IN ('FAIL', 'ABORT') THEN 'COMPLETE' ELSE r.state "
-    "END, s.value FROM measures s LEFT JOIN runs r ON r.run = s.run "
+    "END, s.value, r.job_key FROM measures s LEFT JOIN runs r ON r.run = s.run "
     "WHERE s.name = ? AND s.kind = ? AND s.time_us > ? AND s.time_us <= ? ORDER BY s.time_us DESC LIMIT ?"
 )
 _OLDEST = "SELECT min(time_us) FROM measures WHERE name = ? AND kind = ?"
+_CHECKSUM = 1_000_003
 _COMPLETED_BEFORE = (
-    "SELECT count(*), coalesce(sum(s.time_us % 1000003), 0) FROM measures s JOIN runs r ON r.run = s.run "
+    f"SELECT count(*), coalesce(sum(s.time_us % {_CHECKSUM}), 0) FROM measures s JOIN runs r ON r.run = s.run "
     "WHERE s.name = ? AND s.kind = ? AND s.time_us < ? AND r.completed AND r.state NOT IN ('FAIL', 'ABORT')"
 )
 _TESTS = (
-    "SELECT a.test, a.tested_column, f.time_us, f.run, f.success FROM assertion_results f "
-    "JOIN assertions a ON a.id = f.assertion WHERE f.name IN ({}) AND f.time_us <= ? "
-    "ORDER BY a.test, a.tested_column, f.event_order LIMIT ?"
+    "SELECT a.test, a.tested_column, a.id FROM assertions a WHERE a.id IN "
+    "(SELECT DISTINCT assertion FROM assertion_results WHERE name IN ({})) ORDER BY a.test, a.tested_column"
+)
+_RESULTS = (
+    "SELECT event_order, time_us, run, success FROM assertion_results WHERE name = ? AND assertion = ? "
+    "AND time_us <= ? ORDER BY event_order DESC LIMIT ?"
 )
 _DURATIONS = (
     "SELECT c.time_us, r.run, r.state, r.started_us, r.ended_us FROM candidates c JOIN runs r ON r.run = c.run "
     "WHERE c.job_output = ? AND c.weight = ? AND c.time_us <= ? ORDER BY c.time_us DESC LIMIT ?"
 )
-_MAX_RESULTS = 100 * RESULTS
-"""The maximum number of results of tests that are read for a dataset."""
+_MAX_TESTS = 1_000
+"""The maximum number of tests of a dataset whose results are read, the first ones by name."""
 
 
 class ReportedNumbers(NamedTuple):
     """What a run reported about a dataset.
 
     time_us: the time of its newest event with numbers (us, UTC). run: its number. state: COMPLETE, or the state of a
-    run that has not completed; None for an unknown run.
+    run that has not completed; None for an unknown run. job: the number of its job key, if it is known.
     """
 
     time_us: int
     run: int
     state: str | None
     numbers: StoredNumbers
+    job: int | None = None
 
 
-class MeasuredTest(NamedTuple):
-    """A result of a test. column: "" for a whole dataset. run: the number of the run."""
+class TestResult(NamedTuple):
+    """A result of a test. run: the number of the run."""
 
-    test: str
-    column: str
     time_us: int
     run: int
     success: bool
+
+
+class MeasuredTest(NamedTuple):
+    """A test with its newest results, oldest first. column: "" for a whole dataset."""
+
+    test: str
+    column: str
+    results: list[TestResult]
 
 
 class WriteDuration(NamedTuple):
@@ -83,6 +94,11 @@ class DatasetMeasures:
         }
         return sorted(number for number in found if number is not None)
 
+    def ends_us(self, dataset: Name) -> list[int]:
+        """Return the times (us) up to now at which a dataset was dropped or replaced by a rename, oldest first."""
+        ends = self._live.naming.generations.generation_ends(dataset.without_generation)
+        return [time_us for time_us, _ in ends if time_us <= self._now_us]
+
     def reported(
         self, names: Sequence[int], kind: Kind, *, after_us: int = -1, until_us: int | None = None,
         limit: int | None = None,
@@ -97,9 +113,9 @@ class DatasetMeasures:
         rows = [row for name in names for row in self._sql.execute(_ROWS, (name, kind, after_us, until, most))]
         rows.sort(key=lambda row: row[:2], reverse=True)
         newest: dict[int, ReportedNumbers] = {}
-        for time_us, run, state, value in rows:
+        for time_us, run, state, value, job in rows:
             if run not in newest:
-                newest[run] = ReportedNumbers(time_us, run, state, numbers_from(value))
+                newest[run] = ReportedNumbers(time_us, run, state, numbers_from(value), job)
         found = list(newest.values())[: None if limit is None else limit]
         return down_sample(found, kind)[::-1]
 
@@ -113,10 +129,22 @@ class DatasetMeasures:
         found = [self._sql.execute(_COMPLETED_BEFORE, (name, kind, time_us)).fetchone() for name in names]
         return sum(count for count, _ in found), sum(checksum for _, checksum in found)
 
-    def test_results(self, names: Sequence[int]) -> list[MeasuredTest]:
-        """Return the results of tests, by test and column, oldest first."""
-        rows = self._sql.execute(_TESTS.format(question_marks(names)), (*names, self._now_us, _MAX_RESULTS))
-        return [MeasuredTest(test, column, us, run, bool(success)) for test, column, us, run, success in rows]
+    def test_results(self, names: Sequence[int], column: str | None) -> tuple[list[MeasuredTest], int]:
+        """Return (tests with their newest results, sorted by test and column, number of further tests).
+
+        column: only tests of this column, without regard to case; None for all.
+        """
+        tests = self._sql.execute(_TESTS.format(question_marks(names)), names).fetchall()
+        if column is not None:
+            tests = [each for each in tests if each[1].casefold() == column.casefold()]
+        read = [(test, tested, self._results(names, number)) for test, tested, number in tests[:_MAX_TESTS]]
+        found = [MeasuredTest(*each) for each in read if each[2]]
+        return found, len(tests) - len(read)
+
+    def _results(self, names: Sequence[int], assertion: int) -> list[TestResult]:
+        rows = [row for name in names for row in self._sql.execute(_RESULTS, (name, assertion, self._now_us, RESULTS))]
+        rows.sort(reverse=True)
+        return [TestResult(time_us, run, bool(success)) for _, time_us, run, success in rows[:RESULTS]][::-1]
 
     def durations(self, job_outputs: Sequence[tuple[int, int]], limit: int) -> list[WriteDuration]:
         """Return the newest writes, oldest first. job_outputs: as `WriteTimes.job_outputs_of` returns them."""
@@ -132,6 +160,11 @@ class DatasetMeasures:
             if started_us is not None
         ]
         return found[-limit:]
+
+
+def time_checksum(time_us: int) -> int:
+    """Return what the numbers of a completed run at a time (us) add to the checksum of `completed_before`."""
+    return time_us % _CHECKSUM
 
 
 def down_sample(reported: list[ReportedNumbers], kind: Kind) -> list[ReportedNumbers]:

@@ -165,8 +165,8 @@ CREATE INDEX assertion_results_newest ON assertion_results(name, assertion, even
 CREATE INDEX assertion_results_failed ON assertion_results(name, assertion, time_us) WHERE NOT success;
 CREATE INDEX assertion_results_of_run ON assertion_results(run) WHERE NOT success;
 CREATE TABLE measures(
-  name INTEGER, kind INTEGER, time_us INTEGER, run INTEGER, value BLOB, PRIMARY KEY(name, kind, time_us, run))
-  WITHOUT ROWID;
+  name INTEGER, kind INTEGER, time_us INTEGER, run INTEGER, value BLOB, PRIMARY KEY(name, kind, run)) WITHOUT ROWID;
+CREATE INDEX measures_of_time ON measures(name, kind, time_us);
 CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changes(
   name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT,

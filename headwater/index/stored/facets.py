@@ -22,7 +22,7 @@ from headwater.events.wire import NULL
 from headwater.index.stored.assertions import AssertionTable
 from headwater.index.stored.database import COUNTED, DATASET, JOB, split_for_parameters
 from headwater.index.stored.events import FacetNamesTable
-from headwater.index.stored.measures import MeasureTable
+from headwater.index.stored.measures import MeasureTable, SentName
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.run_facets import RunContextTable
 from headwater.index.stored.upserts import NEWER, WIDEN, Span, span_rows, widen_span
@@ -114,14 +114,15 @@ _KEEP = 200_000
 class NumberedDataset(Struct):
     """A dataset in an event shape.
 
-    name: the number of its name. has_changing_facets: it has facets that differ from event to event. has_assertions: it
-    has results of tests. span: its first and last event time (us) in this batch, or None without an event. newest: the
-    order of its newest event in this batch. position_in_event: (sequence of this newest event, position of the dataset
-    in the event).
+    name: the number of its name. sent: its name as sent. has_changing_facets: it has facets that differ from event to
+    event. has_assertions: it has results of tests. span: its first and last event time (us) in this batch, or None
+    without an event. newest: the order of its newest event in this batch. position_in_event: (sequence of this newest
+    event, position of the dataset in the event).
     """
 
     use: DatasetUse
     name: int
+    sent: Name
     facets: NumberedFacets
     has_changing_facets: bool
     has_assertions: bool
@@ -145,10 +146,13 @@ class FacetShape(NamedTuple):
     input_count: int
     tested: tuple[tuple[int, int], ...]
 
-    def name_at(self, place: int) -> int | None:
-        """Return the number of the name of the dataset at a position in the event; None for an internal file."""
+    def name_at(self, place: int) -> SentName | None:
+        """Return the name of the dataset at a position in the event; None for an internal file."""
         at = bisect_left(self.places, place)
-        return self.datasets[at].name if at < len(self.places) and self.places[at] == place else None
+        if at == len(self.places) or self.places[at] != place:
+            return None
+        dataset = self.datasets[at]
+        return SentName(dataset.name, dataset.sent if dataset.use.is_part else None)
 
     @property
     def last_input(self) -> int | None:
@@ -196,7 +200,7 @@ class FacetShapes:
         if found is None:
             use = structs.replace(sent.use, name=form)
             found = NumberedDataset(
-                use, self._names.number(form), sent.facets, sent.has_changing_facets, sent.has_assertions
+                use, self._names.number(form), sent.sent, sent.facets, sent.has_changing_facets, sent.has_assertions
             )
             self._in_events[key] = found
         return found
@@ -232,7 +236,8 @@ class FacetShapes:
             changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
             tested = ASSERTIONS in dataset.facets
             facets = self._number_facets(dataset.contents)
-            found = NumberedDataset(use, self._names.number(use.name), facets, changes, tested)
+            name = Name(dataset.namespace, dataset.name)
+            found = NumberedDataset(use, self._names.number(use.name), name, facets, changes, tested)
             self._datasets[dataset.shape] = found
         return found
 

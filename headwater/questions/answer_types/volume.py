@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from headwater.questions.answer_types.common import AnswerStruct, Count, Dataset, Time
 
 Measure = Literal[
@@ -61,7 +63,9 @@ class VolumeSeries(AnswerStruct):
 class Volume(AnswerStruct):
     """The series of a dataset, or of one of its columns. columns: the columns that have series.
 
-    truncated: series have more points than `limit`. totalCount: the number of series.
+    truncated: series have more points than `limit`, or the dataset has more than 1,000 tests. totalCount: the number of
+    series, further tests included. events_removed_before: events before this day (UTC) were removed before the index
+    was built, so the series have no values of them.
     """
 
     dataset: Dataset
@@ -69,3 +73,4 @@ class Volume(AnswerStruct):
     columns: list[str]
     truncated: bool
     totalCount: Count  # noqa: N815
+    events_removed_before: str | UnsetType = UNSET

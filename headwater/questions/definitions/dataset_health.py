@@ -2,6 +2,8 @@
 
 import time
 
+from msgspec import UNSET
+
 from headwater.common.errors import WrongQuestion
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.questions import parameters as p
@@ -18,6 +20,7 @@ from headwater.questions.health_lists import (
     list_health_problems,
 )
 from headwater.questions.health_reader import HealthReader
+from headwater.questions.incomplete_lineage import events_removed_before_day
 from headwater.questions.owners import OwnerReader
 from headwater.questions.readers import DAYS, readers_answer
 from headwater.questions.subjects import Subject, find_dataset
@@ -53,7 +56,9 @@ def volume(
     with sources.open_views.open_view_and_index(NOW) as (view, live):
         name = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
         reader = HealthReader(live, view.counted_edges, time.time_ns() // 1000)
-        return volume_answer(live, reader, name, column, only=measure, limit=limit)
+        answer = volume_answer(live, reader, name, column, only=measure, limit=limit)
+        answer.events_removed_before = events_removed_before_day(view.snapshot) or UNSET
+        return answer
 
 
 @question("health/shown", called=None)

@@ -1,7 +1,7 @@
 """The answer to the question `incidents`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from itertools import count
 from operator import attrgetter
@@ -37,7 +37,7 @@ from headwater.questions.incidents.incident import Finder, FoundIncident, Incide
 from headwater.questions.incidents.lateness import find_late
 from headwater.questions.incidents.summaries import summary
 from headwater.questions.owners import OwnerReader, unique_owners
-from headwater.questions.unusual_volumes import VolumeCache
+from headwater.questions.unusual_volumes import MAX_SINCE_US, VolumeCache
 
 FINDERS: tuple[Finder, ...] = (find_failures, find_late, find_emptied, find_schema_breaks, find_unusual_volumes)
 """The finders of incidents, in order. A finder sees what the finders before it have found.
@@ -54,6 +54,9 @@ _CHECKED = 200
 _BATCH = 500
 _RECENT_US = 15_000_000
 """How long (us) an answer about the present is used again if no event arrives. The start page asks more often."""
+
+_MAX_RECENT = 8
+"""Maximum number of answers about the present that are kept."""
 
 _EMPTIED = "emptied datasets"
 
@@ -87,7 +90,7 @@ def incidents_answer(open_views: ViewOpener, period: IncidentPeriod, limit: int,
             volumes = _volume_cache(live, period)
             since_us = period.since_us + reader.now_us - period.until_us
             if not known.check_due_items(live, reader, max_checks) or not volumes.check_due(
-                known, DatasetMeasures(live, reader.now_us), since_us, max_checks
+                known, DatasetMeasures(live, reader.now_us), max(since_us, reader.now_us - MAX_SINCE_US), max_checks
             ):
                 continue
             newest = _newest_datasets(known)
@@ -177,16 +180,37 @@ class _RecentAnswer(NamedTuple):
     answer: Incidents
 
 
+class RecentAnswers:
+    """Answers about the present, each for `_RECENT_US`. Old ones are removed, so that polls do not fill the memory."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, int], _RecentAnswer] = {}
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get_or_compute(
+        self, period: IncidentPeriod, limit: int, now_us: int, compute: Callable[[], Incidents]
+    ) -> Incidents:
+        """Return the answer for a period and a limit at a moment (us). compute: called if there is no recent one."""
+        length_us = period.until_us - period.since_us
+        key = (0 if length_us == DAY_US else period.since_us, limit)  # the default period moves with each question
+        for each in [each for each, known in self._answers.items() if not 0 <= now_us - known.now_us <= _RECENT_US]:
+            del self._answers[each]
+        known = self._answers.get(key)
+        if known is None:
+            while len(self._answers) >= _MAX_RECENT:
+                del self._answers[next(iter(self._answers))]
+            known = self._answers[key] = _RecentAnswer(now_us, compute())
+        return known.answer
+
+
 def _recent_answer(live: LiveGraph, context: IncidentContext, period: IncidentPeriod, limit: int) -> Incidents:
     """Return the answer. An answer about the present is used again for `_RECENT_US` if no event arrives."""
     if not period.is_present:
         return _answer(context, limit)
-    recent: dict[tuple[int, int], _RecentAnswer] = live.cached_in_generation("recent incidents", dict)
-    key = (period.until_us - period.since_us, limit)
-    known = recent.get(key)
-    if known is None or context.now_us - known.now_us > _RECENT_US:
-        known = recent[key] = _RecentAnswer(context.now_us, _answer(context, limit))
-    return known.answer
+    recent = live.cached_in_generation("recent incidents", RecentAnswers)
+    return recent.get_or_compute(period, limit, context.now_us, lambda: _answer(context, limit))
 
 
 def _answer(context: IncidentContext, limit: int) -> Incidents:

@@ -10,7 +10,7 @@ from headwater.lineage.snapshots.whole_rewrites import DAY_US
 from headwater.questions.changes import RemovedColumn, removed_columns
 from headwater.questions.incidents.affected import AffectedDataset
 from headwater.questions.incidents.incident import FoundIncident, IncidentContext, IncidentSubject
-from headwater.questions.unusual_volumes import VolumeSpell
+from headwater.questions.unusual_volumes import MAX_SINCE_US, VolumeSpell
 
 _NAMED = 3
 """The number of jobs that a text names."""
@@ -88,7 +88,7 @@ def find_unusual_volumes(context: IncidentContext, found: Sequence[FoundIncident
             causes.setdefault(name, []).append(incident)
     unusual = [
         _volume_incident(context, name, spell)
-        for name, spell in context.volumes.spells(context.since_us)
+        for name, spell in context.volumes.spells(max(context.since_us, context.now_us - MAX_SINCE_US))
         if spell.first.time_us <= context.now_us
     ]
     own = [each for each in unusual if not any(_explains(other, each) for other in causes.get(each.subject.name, ()))]

@@ -59,7 +59,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
         (tool, {})
         for tool in ("datasets", "jobs", "runs", "health", "incidents", "unreported", "rules", "job-graph", "sinks")
     ),
-    *((tool, {"dataset": "silver/customers"}) for tool in ("timeline", "readers", "contract")),
+    *((tool, {"dataset": "silver/customers"}) for tool in ("timeline", "readers", "contract", "volume")),
     *((tool, {"run": uuid(2)}) for tool in ("run-details", "hierarchy")),
 ]
 """Calls of every tool, including some whose optional members are null. The client validates each answer."""

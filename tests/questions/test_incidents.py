@@ -510,6 +510,7 @@ def test_a_namespace_in_which_every_job_is_overdue_is_silent(answers: Asked) -> 
     assert _short(found.first) == [("dataset.late", "single", "open"), ("producer.silent", "silence_silent", "open")]
     (silent,) = [each for each in found.first if each["kind"] == "producer.silent"]
     assert (silent["opened"], silent["due"]) == (at(NOW - DAY), at(NOW - DAY))
+    assert {each["detected"] for each in found.first} == {at(NOW - DAY + 6 * HOUR)}  # a quarter of the rhythm later
     assert _affected(silent) == [("one", 0), ("three", 0), ("two", 0)]
     assert ("producer.silent", "silence_silent", "resolved") in _short(found.later)
     assert silent["id"] in [each["id"] for each in found.later]

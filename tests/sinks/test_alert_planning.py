@@ -9,11 +9,16 @@ import pytest
 
 from headwater.common.errors import WrongSetting
 from headwater.events.times import iso_time
-from headwater.sinks.targets.alerts.options import AlertOptions
+from headwater.sinks.targets.alerts import planning
+from headwater.sinks.targets.alerts.options import AlertOptions, checked_webhook_address
 from headwater.sinks.targets.alerts.planning import Due, plan
+from headwater.sinks.targets.alerts.posting import mask_address
 from headwater.sinks.targets.alerts.routing import destinations
 from headwater.sinks.targets.alerts.server import ReportedIncident
+from headwater.sinks.targets.alerts.slack import SlackWebhooks
 from headwater.sinks.targets.alerts.station_state import StationState, decode_state, encode_state
+from headwater.sinks.targets.alerts.target import Message, message_text
+from headwater.sinks.targets.alerts.text import incident_text
 from tests.support.data.alert_world import alert_sink
 
 HOUR = 3_600_000_000
@@ -74,11 +79,122 @@ def test_an_incident_is_opened_changed_and_resolved_once() -> None:
     assert station.query(NIGHT + 6, over) == []
 
 
-def test_an_incident_that_is_no_longer_listed_has_ended() -> None:
+def late(dataset: str, opened_us: int = NIGHT, **more: Any) -> ReportedIncident:
+    subject = {"kind": "dataset", "namespace": "s3://n", "name": dataset}
+    return incident(dataset, opened_us, kind="dataset.late", due=iso_time(opened_us), subject=subject, **more)
+
+
+def test_an_incident_that_is_no_longer_listed_is_not_called_resolved() -> None:
     station = Station()
-    station.query(NIGHT, incident("a"))
-    (ended,) = station.query(NIGHT + 1)
-    assert (ended.kind, ended.incidents, ended.entries[0].title) == ("resolved", (), "Run failed: a")
+    station.query(NIGHT, incident("a"), late("d"))
+    affected = [{"namespace": "s3://n", "dataset": "d", "distance": 0}]
+    run = incident("job", NIGHT + 1, affected=affected, affectedCount=1)
+    found = {each.kind: each for each in station.query(NIGHT + 2, incident("a"), run)}
+    assert shown([*found.values()]) == [("opened", "#all", ("job",)), ("unlisted", "#all", ("d",))]
+    text = message_text(found["unlisted"], (), "https://h")
+    assert (text.title, text.is_resolved, text.lines) == (
+        "No longer listed: Dataset late: d", False, ("See: Run failed: job",),
+    )  # fmt: skip
+    (gone,) = station.query(NIGHT + 3, run)
+    assert message_text(gone, (), "https://h")[0] == "No longer listed: Run failed: a"
+    assert station.query(NIGHT + 4, run) == []
+    assert shown(station.query(NIGHT + 5, late("d"), run)) == [
+        ("opened", "#all", ("d",))
+    ]  # it is late on its own again
+
+
+QUIET = {"begin": "00:00", "end": "06:00", "zone": "UTC"}
+SIX = NIGHT + 5 * HOUR
+
+
+def test_an_end_in_quiet_hours_is_sent_afterwards_whatever_the_age_of_its_incident() -> None:
+    station, day = Station(quiet_hours=[QUIET]), 24 * HOUR
+    station.state = StationState(NIGHT - 99 * HOUR, NIGHT - 72 * HOUR)
+    station.query(NIGHT - 65 * HOUR, incident("old", NIGHT - 66 * HOUR), incident("run", NIGHT - 66 * HOUR))
+    station.state = msgspec.structs.replace(station.state, queried_us=NIGHT - 1)
+    assert station.query(NIGHT, incident("run", NIGHT - 66 * HOUR, NIGHT - 1)) == []
+    assert station.query(SIX - 1) == []  # the resolved one has left the list in the meantime
+    found = station.query(SIX)
+    assert shown(found) == [("unlisted", "#all", ("old",)), ("resolved", "#all", ("run",))]
+    assert station.query(SIX + day) == []
+
+
+def test_an_end_above_the_limit_is_not_lost() -> None:
+    station = Station(max_per_hour=1)
+    station.state = StationState(NIGHT - 99 * HOUR, NIGHT - 72 * HOUR)
+    station.query(NIGHT - 65 * HOUR, incident("old", NIGHT - 66 * HOUR))
+    station.state = station.state.with_message("#all", NIGHT)
+    assert station.query(NIGHT + 1) == []
+    assert shown(station.query(NIGHT + HOUR + 1)) == [("unlisted", "#all", ("old",))]
+
+
+def test_what_ended_in_quiet_hours_waits_for_their_end() -> None:
+    quiet = QUIET | {"severities": ["warning"]}
+    station = Station(quiet_hours=[quiet])
+    assert station.query(NIGHT, incident("a", severity="warning"), incident("b", severity="warning")) == []
+    assert station.query(NIGHT + 1, incident("b", NIGHT, NIGHT + 1, severity="warning")) == []
+    assert station.query(NIGHT + 2) == []
+    (summary,) = station.query(SIX)
+    assert message_text(summary, (), "https://h").lines == (
+        "No longer listed: Run failed: a", "Resolved: Run failed: b",
+    )  # fmt: skip
+
+
+def test_a_late_write_is_as_old_as_its_detection() -> None:
+    station, day = Station(), 24 * HOUR
+    station.state = StationState(NIGHT - 100 * day, NIGHT - 1)
+    monthly = late("monthly", NIGHT - 8 * day, detected=iso_time(NIGHT - HOUR))
+    over_a_weekend = late("weekdays", NIGHT - 2 * day, detected=iso_time(NIGHT - 43 * HOUR))
+    old = late("old", NIGHT - 20 * day, detected=iso_time(NIGHT - 15 * day))
+    found = station.query(NIGHT, monthly, over_a_weekend, old)
+    assert sorted(each.entries[0].incident for each in found) == ["id-of-monthly", "id-of-weekdays"]
+    first = Station()
+    assert first.query(NIGHT, late("before", NIGHT - 2 * HOUR)) == []
+    assert len(first.query(NIGHT, late("after", NIGHT - 2 * HOUR, detected=iso_time(NIGHT)))) == 1
+
+
+def test_a_second_incident_of_a_subject_and_one_that_returns_are_announced() -> None:
+    kind: dict[str, Any] = {"kind": "dataset.emptied"}
+    station = Station()
+    first = station.query(NIGHT, incident("a", **kind))
+    second = incident("a", NIGHT + 60_000_000, id="second", **kind)
+    found = station.query(NIGHT + 61_000_000, second)
+    assert shown(found) == [("opened", "#all", ("second",)), ("unlisted", "#all", ("a",))]
+    (again,) = station.query(NIGHT + 62_000_000, incident("a", **kind), second)
+    assert (again.kind, again.reference) == ("opened", "")
+    assert again.id != first[0].id
+
+
+def test_a_clock_that_was_ahead_stops_nothing() -> None:
+    station, ahead = Station(max_per_hour=1), NIGHT + 72 * HOUR
+    station.query(ahead)
+    station.state = station.state.with_message("#all", ahead)
+    assert station.query(NIGHT, edits=False) == []
+    assert shown(station.query(NIGHT + 2, incident("a", NIGHT + 1))) == [("opened", "#all", ("a",))]
+
+
+def test_the_bound_drops_ended_incidents_first_and_only_as_many_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "MAX_ENTRIES", 50)
+    station, same = Station(max_per_hour=9_000), [incident(f"{n:02}") for n in range(51)]
+    station.query(NIGHT, *same)
+    assert station.query(NIGHT + 1, *same) == []
+    assert len(station.state.entries) == 50
+    ended = [incident(f"{n:02}", NIGHT, NIGHT + 1_000) for n in range(10)]  # the first of them was dropped
+    new = [incident(f"new{n}", NIGHT + 60_000_000) for n in range(9)]
+    assert len(station.query(NIGHT + 61_000_000, *ended, *same[10:], *new)) == 18
+    assert station.query(NIGHT + 62_000_000, *ended, *same[10:], *new) == []
+    assert [each.is_resolved for each in station.state.entries] == [False] * 50
+
+
+def test_held_incidents_are_bounded_and_the_summary_counts_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "MAX_HELD", 30)
+    station, all_ = Station(quiet_hours=[QUIET]), [incident(f"{n}") for n in range(40)]
+    assert station.query(NIGHT, *all_) == []
+    assert station.query(NIGHT + 1, *all_) == []
+    assert len(station.state.entries) == 30
+    (summary,) = station.query(SIX, *all_)
+    text = message_text(summary, (), "https://h")
+    assert (text.title, text.lines[-1]) == ("40 incidents were held back", "and 20 more")
 
 
 @pytest.mark.parametrize(
@@ -151,8 +267,43 @@ def test_what_is_stored_stays_bounded_and_sends_nothing_again() -> None:
     assert len(station.state.entries) == 5_000
     assert station.query(NIGHT + 2, *all_) == []
     station.query(NIGHT + 200 * HOUR)
-    station.query(NIGHT + 300 * HOUR)
+    station.query(NIGHT + 1_000 * HOUR)
     assert len(station.state.entries) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Cannot POST /services/T0/B0/secret-of-a-webhook", "Cannot POST ***"),
+        ("no secret-of-a-webhook here", "no *** here"),
+        ("sig was a+b=secret1", "sig was ***"),
+        ("sig=a%2Bb%3Dsecret1, but v=1", "sig=***, but v=1"),
+        ("invalid_payload", "invalid_payload"),
+    ],
+)
+def test_no_reason_contains_a_part_of_a_secret_address(text: str, shown: str) -> None:
+    assert mask_address(text, "/services/T0/B0/secret-of-a-webhook?v=1&sig=a%2Bb%3Dsecret1") == shown
+
+
+@pytest.mark.parametrize("text", ["http://hooks.example.org/x", "ftp://hooks.example.org/x", "https://u@h/x", "h"])
+def test_a_secret_address_is_https(text: str) -> None:
+    with pytest.raises(WrongSetting, match=r"urls\.one.*not an https address"):
+        checked_webhook_address(text, "one")
+    assert checked_webhook_address("https://hooks.example.org/x\n", "one") == "https://hooks.example.org/x"
+
+
+def test_an_older_server_and_a_long_message_cost_no_link() -> None:
+    found = msgspec.to_builtins(incident("a", summary="x" * 5_000, error={"message": "e" * 5_000}))
+    for name in ("downstreamOwners", "tags", "downstreamTags"):
+        del found[name]
+    older = msgspec.convert(found, ReportedIncident)
+    assert (older.downstreamOwners, older.tags, older.downstreamTags) == ([], [], [])
+    text = incident_text(older, (), "https://h")._replace(summary="x" * 9_000, error="e" * 9_000, lines=("l" * 9_000,))
+    due = Due("opened", "one", (), (older,))
+    blocks = msgspec.json.decode(SlackWebhooks({}).render(Message(due, text, "https://h")))["blocks"]
+    assert [each["text"]["text"] for each in blocks].count(
+        f"<{text.link.replace('&', '&amp;')}|Open in Headwater>"
+    ) == 1
 
 
 def owner(name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from email.message import EmailMessage
@@ -14,14 +15,17 @@ import pytest
 
 from headwater.common.failpoints import VARIABLE
 from headwater.operations.backup import back_up
+from headwater.operations.erasure.deletion import LakeMatches
+from headwater.operations.erasure.search import TextTarget
 from headwater.operations.restore import restore_backup
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.control.service import redrive_failures
+from headwater.sinks.interface.shape import Outcome
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.runner import SinkRunner
 from headwater.sinks.targets.alerts.slack import SlackWebhooks
 from headwater.sinks.targets.alerts.station_state import Claim, StationState, decode_state, encode_state
-from headwater.sinks.targets.alerts.target import Message, message_text
+from headwater.sinks.targets.alerts.target import AlertTarget, Message, message_text
 from headwater.sinks.targets.alerts.teams import TeamsWorkflows
 from headwater.sinks.targets.webhook.server import BrokenContract, ContractBreach
 from tests.operations.test_backup import settings_of
@@ -36,6 +40,7 @@ from tests.support.servers.alert_targets import (
     Teams,
     card_texts,
     content_problem,
+    impatient_mail_server,
     mail_server,
     slack_server,
 )
@@ -183,6 +188,40 @@ def test_a_channel_that_refuses_is_a_dead_letter_and_holds_up_no_other(case: Cas
     assert counted == {"delivered": 1, "refused": 0, "gone": 0}
     assert [each["channel"] for each in case.slack.posted()] == ["C01", "C02"]
 
+    case.slack.refuses = {"C01": "is_archived"}  # the end
+    case.world.fail("load", ago_s=0, kind="COMPLETE")
+    both.query()
+    both.query()
+    (row,) = case.world.ledger.failures("out", 10)
+    case.slack.refuses = {}
+    edits = case.slack.edits
+    with closing(open_sink(both.out, Secrets(no_token, ENVIRONMENT).reveal)) as target:
+        assert isinstance(target, AlertTarget)
+        target.use_store(case.world.ledger.target_store("out"))
+        counted = redrive_failures(case.world.bronze, case.world.ledger, both.out, target)
+    assert (counted, case.slack.edits) == ({"delivered": 1, "refused": 0, "gone": 0}, edits + 1)
+    assert len(case.slack.posted(replies=True)) == 1
+
+
+def test_a_claim_of_a_clock_that_was_ahead_holds_up_nothing(case: Case) -> None:
+    ahead = Claim("another", time.time_ns() // 1000 + 10 * 86_400_000_000)
+    text, claimed = case.world.ledger.stored_text("out"), msgspec.structs.replace(case.state(), claim=ahead)
+    assert case.world.ledger.replace_stored_text("out", text, encode_state(claimed))
+    case.world.fail("load", ago_s=0)
+    case.query()
+    assert case.titles() == ["Run failed: load"]
+
+
+def test_names_that_are_erased_reach_no_one_afterwards(case: Case) -> None:
+    world, target = case.world, TextTarget("text", "etl")
+    world.fail("load", ago_s=0)
+    case.query()
+    LakeMatches(world.bronze, world.ledger, target).erase_rows()
+    world.rebuild()
+    case.query()
+    assert case.titles() == ["No longer listed: an incident whose name was erased"]
+    assert "load" not in str(world.ledger.stored_text("out"))
+
 
 def test_teams_mail_and_webhooks_get_an_incident_and_its_end(tmp_path: Path) -> None:
     world, teams, certificate = AlertWorld(tmp_path / "data"), Teams(throttled=1), loopback_certificate(tmp_path)
@@ -226,6 +265,48 @@ def test_teams_mail_and_webhooks_get_an_incident_and_its_end(tmp_path: Path) -> 
     )
 
 
+def test_a_recipient_that_asks_to_try_later_gets_the_mail_later(tmp_path: Path) -> None:
+    world, certificate = AlertWorld(tmp_path / "data"), loopback_certificate(tmp_path)
+    with world.queried() as queried, mail_server(certificate, "user", ENVIRONMENT["PASSWORD"]) as mailbox:
+        out = alert_sink(
+            "email", queried.url, server="127.0.0.1", port=mailbox.port, ca=str(certificate), user="user",
+            password={"env": "PASSWORD"}, sender="headwater@example.org",
+            routes=[{"to": ["a@example.org", "b@example.org"]}],
+        )  # fmt: skip
+        world.fail("past", ago_s=600)
+        mailbox.refuses = {"b@example.org": "450 greylisted, try again later"}
+        with closing(open_sink(out, Secrets(no_token, ENVIRONMENT).reveal)) as target:
+            assert isinstance(target, AlertTarget)
+            target.use_store(world.ledger.target_store("out"))
+            now_us = time.time_ns() // 1000
+            assert target.new_payloads(now_us - 60_000_000) == []
+            world.fail("load", ago_s=0)
+
+            def deliver(after_s: int) -> list[str]:
+                payloads = target.new_payloads(now_us + after_s * 1_000_000)
+                for each in payloads:
+                    assert target.deliver([each]) == Outcome()
+                target.settle(payloads)
+                return [str(each["To"]) for each in mailbox.mails]
+
+            assert deliver(1) == ["a@example.org"]
+            mailbox.refuses = {}
+            assert deliver(60) == ["a@example.org"]
+            assert deliver(400) == ["a@example.org", "b@example.org"]
+            assert deliver(800) == ["a@example.org", "b@example.org"]
+
+
+def test_a_mail_is_accepted_although_the_server_closes_the_connection_at_its_end() -> None:
+    given = {"server": "127.0.0.1", "sender": "headwater@example.org", "security": "none"}
+    routes = [{"to": ["a@example.org"]}]
+    with impatient_mail_server() as (port, mails):
+        out = alert_sink("email", "http://127.0.0.1:1", port=port, routes=routes, **given)
+        with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
+            assert isinstance(target, AlertTarget)
+            target.send_test()
+    assert len(mails) == 1
+
+
 def check_thread(mails: list[EmailMessage], title: str) -> None:
     first, second = mails
     assert [each["Subject"] for each in mails] == [title, f"Re: {title}"]
@@ -267,6 +348,8 @@ def test_commands_check_preview_and_send_a_test(case: Case) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    wrong = commanded("sinks", "check", "out", "--data", folder, environment=ENVIRONMENT | {"SLACK": "wrong"})
+    assert (wrong.returncode != 0, "invalid_auth" in wrong.stderr) == (True, True)
     case.world.fail("load", ago_s=0)
     assert "2 incidents of the last day, 2 with a route; the token belongs to the workspace Example" in " ".join(
         sinks("check", "out").split()

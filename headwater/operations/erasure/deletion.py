@@ -25,6 +25,7 @@ from headwater.lake.delta_table import LakeTable
 from headwater.operations.erasure.search import AT_ONCE, ForgetTarget, LogRow, decode_or_text, is_in_record, log_row
 from headwater.operations.lake_files import LakeFiles
 from headwater.sinks.running.ledger import SinkLedger
+from headwater.sinks.targets.alerts.station_state import without_names
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
 
 _ERASED = b'{"erased":"headwater forget"}'
@@ -131,7 +132,13 @@ class LakeMatches:
         return {**found, SINK_FAILURES.name: len(self.failures)}
 
     def erase_rows(self) -> None:
-        """Delete or blank the matching rows. Dead letters are deleted first, because they refer to events."""
+        """Delete or blank the matching rows. Dead letters are deleted first, because they refer to events.
+
+        What alerts store loses all names, because a title does not tell which events it is about.
+        """
+        for sink in self._ledger.sinks_with_text():
+            while (text := self._ledger.stored_text(sink)) and (after := without_names(text)) != text:
+                self._ledger.replace_stored_text(sink, text, after)
         for ids in _in_batches(self.failures):
             named = ", ".join(f"'{each}'" for each in ids)
             self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")

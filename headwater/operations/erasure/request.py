@@ -55,7 +55,7 @@ _ADMIN = "admin"
 _NOT_ERASED = (
     "names in the admin log (`lake/admin`), which records who changed what",
     "backups and copies made by others",
-    "events that sinks have sent to other systems",
+    "events and messages that sinks have sent to other systems",
     "files that `ingest` has read",
 )
 _RETAINED_BY_STORAGE = "versions and deleted files that the storage retains (soft delete), until their retention ends"

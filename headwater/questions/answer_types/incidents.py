@@ -56,7 +56,8 @@ class Incident(AnswerStruct):
     """A root cause with everything that follows from it.
 
     id: depends only on the kind, the subject and the first cause. opened: when the first failed run ended, or when a
-    late write was due. resolved: null while it is open. due: of the kinds that the clock opens. columns: those that
+    late write was due. detected: when the rule of its kind first applied, for a late write after the grace period.
+    resolved: null while it is open. due: of the kinds that the clock opens. columns: those that
     left the dataset of a `schema.changed`. summary: a sentence for people. failures: the failed runs, first one first;
     failureCount counts all. affected: the datasets that are not up to date, nearest first; affectedCount counts all.
     owners: of the subject and of the affected datasets.
@@ -70,6 +71,7 @@ class Incident(AnswerStruct):
     state: IncidentState
     subject: IncidentSubject
     opened: Time
+    detected: Time
     resolved: Time | None
     due: Time | None
     columns: list[str]

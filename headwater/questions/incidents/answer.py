@@ -261,6 +261,7 @@ def to_incident(context: IncidentContext, found: FoundIncident) -> Incident:
         "open" if found.resolved_us is None else "resolved",
         IncidentSubject(subject.kind, *subject.name.parts, subject.column or None, subject.test or None),
         iso_time(found.opened_us) or "",
+        iso_time(max(found.opened_us, found.detected_us)) or "",
         iso_time(found.resolved_us),
         iso_time(found.due_us),
         list(found.columns),

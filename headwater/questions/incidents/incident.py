@@ -31,7 +31,8 @@ class FoundIncident(Struct):
     """An incident.
 
     first_cause: identifies the first cause, for example the key of the first failed run. opened_us, resolved_us: its
-    ends (us, UTC); None while it is open. due_us: when a late write was due. roots: the datasets that are not up to
+    ends (us, UTC); None while it is open. due_us: when a late write was due.
+    detected_us: when its rule first applied, if later than opened_us. roots: the datasets that are not up to
     date because of it, each with the time after which a write makes it up to date; `MAX_TIME_US` for none. failures:
     the cause first, then in the order of their ends. jobs: the numbers of the keys of the jobs to which it belongs.
     detail: what the text says about the cause. identity: what identifies the incident instead of its subject, if later
@@ -47,6 +48,7 @@ class FoundIncident(Struct):
     roots: Mapping[Name, int]
     severity: Severity = "error"
     due_us: int | None = None
+    detected_us: int = 0
     failures: list[RunRow] = field(default_factory=list)
     jobs: set[int] = field(default_factory=set)
     error: FailureError | None = None

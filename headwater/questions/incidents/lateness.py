@@ -123,6 +123,7 @@ def _late_datasets(context: IncidentContext) -> Iterator[FoundIncident]:
                 "dataset.late", IncidentSubject("dataset", min(roots)),
                 context.reader.times.run_key(together[0].spell.last.execution), together[0].due_us,
                 None if ended_us == MAX_TIME_US else ended_us, roots, due_us=together[0].due_us, jobs={job},
+                detected_us=min(each.spell.late_from_us for each in together),
                 identity=context.live.names.name(job).parts,
             )  # fmt: skip
 
@@ -194,7 +195,7 @@ def _silences(context: IncidentContext, namespace: str, jobs: Mapping[int, Cache
         yield FoundIncident(
             "producer.silent", subject, cause, opened_us, None if ended_us == MAX_TIME_US else ended_us,
             _late_outputs(context, jobs, newest_us), due_us=opened_us, jobs=set(jobs),
-            detail=f"{len(jobs)} jobs",
+            detected_us=max(each.spell.late_from_us for each in known), detail=f"{len(jobs)} jobs",
         )  # fmt: skip
 
 

@@ -37,12 +37,12 @@ class Secrets:
     def reveal(self, reference: SecretLocation) -> str:
         """Return a secret; raises WrongSetting if it does not exist, Retry if the vault does not answer."""
         found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
-        self._known.add(found)
+        self._known |= {found, found.strip()}
         return found
 
     def mask(self, text: str) -> str:
         """Replace each secret that `reveal` has returned so far with `***`."""
-        for secret in self._known:
+        for secret in sorted(self._known, key=len, reverse=True):
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, "***")
         return text

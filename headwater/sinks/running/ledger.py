@@ -135,6 +135,12 @@ class SinkLedger:
         """Return when the lake was restored from a backup (us, UTC), 0 if never."""
         return int(self._read_property(_RESTORED) or 0)
 
+    def sinks_with_text(self) -> list[str]:
+        """Return the names of the sinks whose target stored a text."""
+        begin = _desired_state_property("")
+        found = self._table.properties() if self.exists() else {}
+        return [each.removeprefix(begin).removesuffix(_STORED) for each in found if each.endswith(_STORED)]
+
     def stored_text(self, sink: str) -> str | None:
         """Return the text that a sink's target stored."""
         return self._read_property(_store_property(sink))

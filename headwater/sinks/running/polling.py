@@ -43,7 +43,7 @@ class SinkPolling:
         self._mask_secrets = mask_secrets
         self._clock = clock
         self._pace = DeliveryPace()
-        self._next_us = 0
+        self._asked_us = self._next_us = 0
         self._storing: StoringTarget | None = None
 
     def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
@@ -53,8 +53,9 @@ class SinkPolling:
         each poll returns the notices again.
         """
         every_s, at_us = self._sink.options.poll_interval_s, self._clock()
-        if every_s is None or at_us < self._next_us:
+        if every_s is None or self._asked_us <= at_us < self._next_us:  # an earlier moment: the clock was set back
             return None
+        self._asked_us = at_us
         target = open_target()
         if isinstance(target, StoringTarget):
             self._storing, storing = target, target

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from socket import create_server
+from socket import create_server, socket
 from ssl import PROTOCOL_TLS_SERVER, SSLContext
+from threading import Thread
 from typing import Any
 
 from aiosmtpd.controller import Controller
@@ -196,6 +197,35 @@ class Mailbox:
         assert mail["To"] == ", ".join(envelope.rcpt_tos)
         self.mails.append(mail)
         return "250 accepted"
+
+
+@contextmanager
+def impatient_mail_server() -> Iterator[tuple[int, list[bytes]]]:
+    """Run a mail server that accepts mails and closes the connection at QUIT; yields its port and the mails."""
+    mails: list[bytes] = []
+
+    def talk(listener: socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, connection.makefile("rwb") as stream:
+                stream.write(b"220 ready\r\n")
+                stream.flush()
+                while (line := stream.readline()) and not line.upper().startswith(b"QUIT"):
+                    is_data = line.upper().startswith(b"DATA")
+                    if is_data:
+                        stream.write(b"354 go on\r\n")
+                        stream.flush()
+                        mails.append(b"".join(iter(stream.readline, b".\r\n")))
+                    stream.write(b"250 accepted\r\n")
+                    stream.flush()
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=talk, args=(listener,), daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], mails
 
 
 @contextmanager

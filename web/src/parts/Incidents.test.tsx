@@ -16,7 +16,8 @@ afterEach(() => {
 const FAILED: Answer<'incidents'>['items'][number] = {
   id: '0123456789abcdef', kind: 'run.failed', severity: 'error', state: 'open',
   subject: { kind: 'job', namespace: 'airflow', name: 'nightly.load', column: null, test: null },
-  opened: '2026-03-01T05:00:00Z', resolved: null, due: null, columns: [], summary: 'Job nightly.load failed: disk full. Not up to date: orders.',
+  opened: '2026-03-01T05:00:00Z', detected: '2026-03-01T05:00:00Z', resolved: null, due: null, columns: [],
+  summary: 'Job nightly.load failed: disk full. Not up to date: orders.',
   error: { message: 'OSError: disk full', frame: null }, failureCount: 2,
   failures: [{ id: 'run-1', job: { namespace: 'airflow', name: 'nightly.load' }, state: 'FAIL', time: '2026-03-01T05:00:00Z' }],
   affected: [{ namespace: 's3://lake', dataset: 'orders', distance: 0 }], affectedCount: 1, owners: [{ name: 'team:sales', type: null, source: 'facet' as const }],

@@ -7,7 +7,7 @@ import smtplib
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -24,7 +24,7 @@ from headwater.sinks.interface.shape import Outcome, retry_all
 from headwater.sinks.targets.alerts import target
 from headwater.sinks.targets.alerts.options import AlertOptions, check_destinations
 from headwater.sinks.targets.alerts.station_state import digest
-from headwater.sinks.targets.alerts.target import AlertTarget, Message, Sent, open_alert_target
+from headwater.sinks.targets.alerts.target import AlertTarget, Later, Message, Sent, open_alert_target
 from headwater.sinks.targets.alerts.text import plain_text
 
 support_table = target.support_table
@@ -87,13 +87,13 @@ class EmailChannel:
         """Return the mail; the mail that is sent has the date of sending."""
         return self._mail(message).as_bytes()
 
-    def send(self, message: Message) -> Sent | Outcome:
+    def send(self, message: Message) -> Sent | Later | Outcome:
         """Send a mail; its Message-ID follows from the incident, so a repeated mail has the same one."""
         mail = self._mail(message)
         outcome = self._send(mail, message.due.to)
         return outcome or Sent(str(mail["Message-ID"]))
 
-    def send_test(self, to: str) -> Sent | Outcome:
+    def send_test(self, to: str) -> Sent | Later | Outcome:
         """Send a test mail."""
         mail = self._new_mail(to, "Test message of Headwater", f"<test-{time.time_ns()}@{self._domain}>")
         mail.set_content("Alerts about incidents will arrive here.\n")
@@ -136,19 +136,20 @@ class EmailChannel:
         mail["Message-ID"] = message_id
         return mail
 
-    def _send(self, mail: EmailMessage, to: str) -> Outcome | None:
+    def _send(self, mail: EmailMessage, to: str) -> Later | Outcome | None:
         """Send a mail; returns the outcome of a failure, None if the server accepted the mail."""
         try:
             with self._connection() as connection:
                 connection.send_message(mail, self._options.sender, [to])
         except smtplib.SMTPRecipientsRefused as error:
-            return _failure(*error.recipients[to], blames_event=True)
+            code, reason = error.recipients[to]
+            return _failure(code, reason) if code >= 500 else Later(_response(code, reason))
         except smtplib.SMTPAuthenticationError as error:
             return retry_all(1, _describe(error))
         except smtplib.SMTPSenderRefused as error:
             return retry_all(1, _describe(error))
         except smtplib.SMTPResponseException as error:
-            return _failure(error.smtp_code, error.smtp_error, blames_event=False)
+            return _failure(error.smtp_code, error.smtp_error)
         except (OSError, smtplib.SMTPException) as error:
             return retry_all(1, f"{self._options.server} did not accept the mail: {_describe(error)}")
         return None
@@ -169,7 +170,8 @@ class EmailChannel:
             if self._account:
                 connection.login(*self._account)
             yield connection
-            connection.quit()
+            with suppress(OSError, smtplib.SMTPException):  # the server has accepted the mail: do not repeat it
+                connection.quit()
         finally:
             connection.close()
 
@@ -182,16 +184,18 @@ def open_target(options: Options, reveal: SecretResolver) -> AlertTarget:
     return open_alert_target(given, EmailChannel(given, account, context), reveal)
 
 
-def _failure(code: int, text: bytes | str, *, blames_event: bool) -> Outcome:
+def _failure(code: int, text: bytes | str) -> Outcome:
     """Return the outcome of a response: 4xx is temporary, 5xx refuses the mail (RFC 5321, section 4.2.1)."""
+    reason = _response(code, text)
+    return Outcome(refused={0: reason}) if code >= 500 else retry_all(1, reason)
+
+
+def _response(code: int, text: bytes | str) -> str:
     shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    reason = f"SMTP status {code}: {escape_control_characters(shown[:300])}"
-    return Outcome(refused={0: reason}) if code >= 500 else retry_all(1, reason, blames_event=blames_event)
+    return f"SMTP status {code}: {escape_control_characters(shown[:300])}"
 
 
 def _describe(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException):
-        text = error.smtp_error
-        shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        return f"SMTP status {error.smtp_code}: {escape_control_characters(shown[:300])}"
+        return _response(error.smtp_code, error.smtp_error)
     return escape_control_characters(str(error)[:300]) or type(error).__name__

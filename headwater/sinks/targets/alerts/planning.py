@@ -13,17 +13,31 @@ from headwater.sinks.targets.alerts.server import ReportedIncident
 from headwater.sinks.targets.alerts.station_state import (
     HOUR_US,
     Entry,
+    EntryEnd,
     StationState,
     content_digest,
     digest,
+    involved_digests,
     subject_digest,
 )
 from headwater.sinks.targets.alerts.text import incident_title
 
 MAX_ENTRIES = 5_000
-"""Maximum number of stored entries, except held ones. The oldest are dropped first, and get no further updates."""
+"""Maximum number of stored entries, except held ones. Ended ones, then the oldest, are dropped, and get no updates."""
 
-MessageKind = Literal["opened", "changed", "resolved", "summary"]
+MAX_HELD = 2_000
+"""Maximum number of stored entries that are held. The summary counts those that are dropped."""
+
+_GAP_US = 7 * 24 * HOUR_US
+"""A late write is detected up to a week after the grace period, because of a similar gap a week before."""
+
+_SKEW_US = HOUR_US // 12
+"""How far a stored moment may be in the future, because two clocks differ."""
+
+_RETURN_US = 31 * 24 * HOUR_US
+"""How long an incident that is no longer listed is known, so that its return is announced."""
+
+MessageKind = Literal["opened", "changed", "resolved", "unlisted", "summary"]
 
 
 class Due(NamedTuple):
@@ -31,6 +45,8 @@ class Due(NamedTuple):
 
     entries: the entries to store when it is sent; those of a new message have no reference and place yet. incidents:
     those of the entries that are still listed. reference, place: the message to which it belongs, "" for a new one.
+    elsewhere: titles of open incidents about the same jobs or datasets, if the entries are no longer listed. more:
+    number of incidents that a summary counts without entries.
     """
 
     kind: MessageKind
@@ -39,6 +55,8 @@ class Due(NamedTuple):
     incidents: tuple[ReportedIncident, ...]
     reference: str = ""
     place: str = ""
+    elsewhere: tuple[str, ...] = ()
+    more: int = 0
 
     @property
     def id(self) -> str:
@@ -46,7 +64,7 @@ class Due(NamedTuple):
         if self.kind == "summary":
             return f"summary-{digest(self.to, sorted(each.incident for each in self.entries))}"
         content = self.entries[0].content if self.kind == "changed" else ""
-        more = digest(self.to, sorted(each.incident for each in self.entries), content)
+        more = digest(self.to, sorted(each.incident for each in self.entries), content, self.entries[0].turn)
         return f"{self.entries[0].incident}-{self.kind}-{more}"
 
     @property
@@ -69,9 +87,20 @@ class _Candidate(NamedTuple):
     incident: ReportedIncident | None
 
 
-def earliest_us(state: StationState, options: AlertOptions, not_before_us: int) -> int:
-    """Return the moment (us, UTC) after which an unknown incident must have opened to be sent."""
-    return max(state.begun_us, not_before_us, state.queried_us - int(options.max_lateness * 1e6))
+def earliest_us(
+    state: StationState, options: AlertOptions, not_before_us: int, incident: ReportedIncident | None = None
+) -> int:
+    """Return the moment (us, UTC) after which an unknown incident must have been detected to be sent."""
+    gap_us = _GAP_US if incident and incident.due else 0
+    return max(state.begun_us, not_before_us, state.queried_us - int(options.max_lateness * 1e6) - gap_us)
+
+
+def new_entry(incident: ReportedIncident, to: str, turn: int = 0) -> Entry:
+    """Return the entry of an incident that is sent for the first time, or again."""
+    return Entry(
+        incident.id, to, subject_digest(incident), detected_us(incident), "sent", incident_title(incident),
+        content=content_digest(incident), severity=incident.severity, kind=incident.kind, turn=turn,
+    )  # fmt: skip
 
 
 def plan(
@@ -89,19 +118,21 @@ def plan(
     message after sending it.
     """
     listed = {each.id: each for each in incidents}
-    state = _follow_changed_ids(state, listed)
+    state = _follow_changed_ids(_without_future(state, at_us), listed)
+    state = _with_ends(state, listed)
     known = {each.key: each for each in state.entries}
     after_us = earliest_us(state, options, not_before_us)
     new: dict[str, list[_Candidate]] = defaultdict(list)
     for incident in incidents:
-        opened_us = incident_us(incident.opened)
-        if opened_us <= after_us or incident.is_resolved:
+        if incident.is_resolved or detected_us(incident) <= not_before_us:
             continue
+        is_recent = detected_us(incident) > earliest_us(state, options, not_before_us, incident)
         for to in destinations(options.routes, incident):
-            if (incident.id, to) not in known:
-                content, title = content_digest(incident), incident_title(incident)
-                entry = Entry(incident.id, to, subject_digest(incident), opened_us, "sent", title, content=content)
-                new[to].append(_Candidate(entry, incident))
+            before = known.get((incident.id, to))
+            if before is None and is_recent:
+                new[to].append(_Candidate(new_entry(incident, to), incident))
+            elif before is not None and before.state == "sent" and before.is_resolved:  # it has opened again
+                new[to].append(_Candidate(new_entry(incident, to, before.turn + 1), incident))
     held: dict[str, list[_Candidate]] = defaultdict(list)
     for entry in state.entries:
         if entry.state == "held":
@@ -111,20 +142,21 @@ def plan(
     for to in sorted({*new, *held}):
         room = options.max_per_hour - state.sent_in_last_hour(to, at_us)
         opened, kept = _announcements(to, new[to], held[to], options, room=room, at_us=at_us)
-        due += opened
+        more = state.dropped_held.get(to, 0)
+        due += [each._replace(more=more) if each.kind == "summary" else each for each in opened]
         changed |= {entry.key: entry for entry in kept}
     resolved, quietly = _resolutions(state, listed, not_before_us)
     changed |= quietly
     used = Counter(each.to for each in due)
     for message in resolved:
         room = options.max_per_hour - state.sent_in_last_hour(message.to, at_us) - used[message.to]
-        severities = {each.severity for each in message.incidents} or {"warning"}
+        severities = {_severity(_Candidate(each, listed.get(each.incident))) for each in message.entries}
         if room > 0 and not all(is_quiet(options.quiet_hours, each, at_us) for each in severities):
             due.append(message)
             used[message.to] += 1
     if edits:
         due += _changes(state, listed)
-    state = _without_old(state.with_entries(changed), {*listed}, after_us)
+    state = _without_old(state.with_entries(changed), {*listed}, after_us, at_us)
     if at_us >= state.queried_us + HOUR_US:  # not each time, because each new value costs a commit
         state = msgspec.structs.replace(state, queried_us=at_us)
     return Plan(due, state)
@@ -133,6 +165,11 @@ def plan(
 def incident_us(text: str) -> int:
     """Return a time of an incident (us, UTC), 0 if it is not valid."""
     return parse_time(text)[0] or 0
+
+
+def detected_us(incident: ReportedIncident) -> int:
+    """Return when the server first could list an incident (us, UTC): a late write after its grace period."""
+    return max(incident_us(incident.opened), incident_us(incident.detected or ""))
 
 
 def _announcements(
@@ -152,9 +189,7 @@ def _announcements(
     for each in sorted(new, key=_urgency):
         assert each.incident  # noqa: S101 - a new incident is listed
         (later if is_quiet(options.quiet_hours, each.incident.severity, at_us) else now).append(each)
-    waiting = [
-        each for each in held if not (each.incident and is_quiet(options.quiet_hours, each.incident.severity, at_us))
-    ]
+    waiting = [each for each in held if not is_quiet(options.quiet_hours, _severity(each), at_us)]
     if len(waiting) == 1 and waiting[0].incident and not waiting[0].incident.is_resolved:
         now, waiting = [*now, *waiting], []
     single = now[: max(0, room - (1 if waiting or len(now) > room else 0))]
@@ -167,6 +202,10 @@ def _announcements(
     known = {each.entry.key for each in held}
     kept = [each for each in (*later, *waiting) if each.entry.key not in known]
     return due, [msgspec.structs.replace(each.entry, state="held") for each in kept]
+
+
+def _severity(each: _Candidate) -> str:
+    return each.incident.severity if each.incident else each.entry.severity or "warning"
 
 
 def _urgency(each: _Candidate) -> tuple[bool, int, int]:
@@ -182,8 +221,7 @@ def _sent(each: _Candidate) -> Entry:
     """Return the entry of an incident that is announced now; a summary names a resolved one as resolved."""
     incident = each.incident
     content = content_digest(incident) if incident else each.entry.content
-    is_resolved = incident is None or incident.is_resolved
-    return msgspec.structs.replace(each.entry, state="sent", content=content, is_resolved=is_resolved)
+    return msgspec.structs.replace(each.entry, state="sent", content=content, is_resolved=bool(each.entry.end))
 
 
 def _resolutions(
@@ -191,13 +229,14 @@ def _resolutions(
 ) -> tuple[list[Due], dict[tuple[str, str], Entry]]:
     """Return the messages about ended incidents, one for each message to which they belong.
 
-    An incident that is no longer listed has ended. One that was resolved before `not_before_us` has no message.
+    One that was resolved before `not_before_us` has no message. One that is no longer listed may belong to another
+    incident now.
     """
-    together: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+    together: dict[tuple[str, str, str, str], list[Entry]] = defaultdict(list)
     quietly: dict[tuple[str, str], Entry] = {}
     for entry in state.entries:
         incident = listed.get(entry.incident)
-        if entry.state != "sent" or entry.is_resolved or (incident and not incident.is_resolved):
+        if entry.state != "sent" or entry.is_resolved or not entry.end:
             continue
         content = content_digest(incident) if incident else entry.content
         ended = msgspec.structs.replace(entry, is_resolved=True, content=content)
@@ -205,12 +244,46 @@ def _resolutions(
             quietly[entry.key] = ended
         else:
             alone = "" if entry.is_summarised else entry.incident
-            together[entry.to, entry.reference, alone].append(ended)
+            together[entry.to, entry.reference, alone, entry.end].append(ended)
+    kinds = {each.kind for entries in together.values() for each in entries if each.end == "unlisted"}
+    titles: dict[str, str] = {}
+    for incident in listed.values() if kinds else ():
+        for subject in () if incident.is_resolved else involved_digests(incident, kinds):
+            titles.setdefault(subject, incident_title(incident))
     due = []
-    for (to, reference, _), entries in together.items():
+    for (to, reference, _, end), entries in together.items():
         known = tuple(incident for each in entries if (incident := listed.get(each.incident)))
-        due.append(Due("resolved", to, tuple(entries), known, reference, entries[0].place))
+        found = Due("resolved", to, tuple(entries), known, reference, entries[0].place)
+        if end == "unlisted":
+            elsewhere = dict.fromkeys(titles[each.subject] for each in entries if each.subject in titles)
+            found = found._replace(kind="unlisted", elsewhere=tuple(elsewhere))
+        due.append(found)
     return due, quietly
+
+
+def _without_future(state: StationState, at_us: int) -> StationState:
+    """Return a state without moments in the future, which a clock that was ahead has stored."""
+    if max(state.begun_us, state.queried_us) <= at_us + _SKEW_US:
+        return state
+    begun_us, queried_us = min(state.begun_us, at_us), min(state.queried_us, at_us)
+    return msgspec.structs.replace(state, begun_us=begun_us, queried_us=queried_us)
+
+
+def _with_ends(state: StationState, listed: Mapping[str, ReportedIncident]) -> StationState:
+    """Return a state that knows how incidents ended, because an ended one leaves the list before quiet hours end."""
+    changed: dict[tuple[str, str], Entry] = {}
+    for entry in state.entries:
+        incident = listed.get(entry.incident)
+        end: EntryEnd = ""
+        if incident is None:
+            end = entry.end or "unlisted"
+        elif incident.is_resolved:
+            end = "resolved"
+        title = entry.title or (incident_title(incident) if incident else "")
+        is_known = entry.is_resolved or entry.state == "given up" or (end, title) == (entry.end, entry.title)
+        if not is_known:
+            changed[entry.key] = msgspec.structs.replace(entry, end=end, title=title)
+    return state.with_entries(changed) if changed else state
 
 
 def _changes(state: StationState, listed: Mapping[str, ReportedIncident]) -> list[Due]:
@@ -222,7 +295,7 @@ def _changes(state: StationState, listed: Mapping[str, ReportedIncident]) -> lis
         if is_own and not entry.is_resolved and incident and not incident.is_resolved:
             content = content_digest(incident)
             if content != entry.content:
-                after = msgspec.structs.replace(entry, content=content)
+                after = msgspec.structs.replace(entry, content=content, turn=entry.turn + 1)
                 due.append(Due("changed", entry.to, (after,), (incident,), entry.reference, entry.place))
     return due
 
@@ -230,7 +303,8 @@ def _changes(state: StationState, listed: Mapping[str, ReportedIncident]) -> lis
 def _follow_changed_ids(state: StationState, listed: Mapping[str, ReportedIncident]) -> StationState:
     """Give entries whose incident is no longer listed the id of an unknown incident with the same kind and subject.
 
-    A late event that changes the first cause changes the id, and an upgrade may change it.
+    A late event that changes the first cause changes the id, and an upgrade may change it. An incident that opened
+    after the last query is another one.
     """
     known = {each.incident for each in state.entries}
     unknown: dict[str, list[ReportedIncident]] = defaultdict(list)
@@ -241,27 +315,45 @@ def _follow_changed_ids(state: StationState, listed: Mapping[str, ReportedIncide
         return state
     entries, renamed = [], dict[str, str]()
     for entry in state.entries:
-        is_lost = entry.incident not in listed and not entry.is_resolved and entry.incident not in renamed
-        if is_lost and (candidates := unknown.get(entry.subject)):
-            renamed[entry.incident] = candidates.pop(0).id
+        is_lost = entry.incident not in listed and not entry.is_resolved and not entry.end
+        candidates = unknown.get(entry.subject, []) if is_lost and entry.incident not in renamed else []
+        until_us = max(entry.opened_us, state.queried_us)
+        found = next((each for each in candidates if detected_us(each) <= until_us), None)
+        if found is not None:
+            candidates.remove(found)
+            renamed[entry.incident] = found.id
         entries.append(msgspec.structs.replace(entry, incident=renamed.get(entry.incident, entry.incident)))
     return msgspec.structs.replace(state, entries=tuple(entries)) if renamed else state
 
 
-def _without_old(state: StationState, listed: set[str], after_us: int) -> StationState:
-    """Drop entries that no longer matter: resolved and too old to be sent as new, and the oldest above MAX_ENTRIES.
+def _without_old(state: StationState, listed: set[str], after_us: int, at_us: int) -> StationState:
+    """Drop entries that no longer matter: ended and too old to be sent as new, and those above the maximum numbers.
 
-    `begun_us` moves to the newest entry that is dropped because of the maximum, so that it is not sent as new.
+    `begun_us` moves to the newest open incident that is dropped because of a maximum, so that it is not sent as new.
     """
-    kept = [
+    matter = [
         each
         for each in state.entries
-        if each.state == "held" or each.opened_us > after_us or (not each.is_resolved and each.incident in listed)
+        if each.state == "held"
+        or each.opened_us > after_us
+        or (each.state == "sent" and not each.is_resolved)
+        or each.incident in listed
+        or (each.end == "unlisted" and each.opened_us > at_us - _RETURN_US)
     ]
-    begun_us = state.begun_us
-    if len(kept) > MAX_ENTRIES:
-        begun_us = max(begun_us, sorted(each.opened_us for each in kept)[-MAX_ENTRIES - 1])
-        kept = [each for each in kept if each.state == "held" or each.opened_us > begun_us]
+    sent = _excess([each for each in matter if each.state != "held"], MAX_ENTRIES)
+    held = _excess([each for each in matter if each.state == "held"], MAX_HELD)
+    dropped = {each.key for each in (*sent, *held)}
+    kept = tuple(each for each in matter if each.key not in dropped)
     if len(kept) == len(state.entries):
         return state
-    return msgspec.structs.replace(state, entries=tuple(kept), begun_us=begun_us)
+    begun_us = max([state.begun_us, *(each.opened_us for each in (*sent, *held) if not each.end)])
+    counted = Counter(state.dropped_held) + Counter(each.to for each in held)
+    return msgspec.structs.replace(state, entries=kept, begun_us=begun_us, dropped_held=dict(counted))
+
+
+def _excess(entries: Sequence[Entry], most: int) -> list[Entry]:
+    """Return the entries above a maximum number: those that ended, then the oldest."""
+    if len(entries) <= most:
+        return []
+    ordered = sorted(entries, key=lambda each: (not each.end, each.opened_us, each.incident, each.to))
+    return ordered[: len(entries) - most]

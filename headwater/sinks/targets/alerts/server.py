@@ -78,9 +78,10 @@ class ReportedIncident(msgspec.Struct):
     affected: list[AffectedDataset]
     affectedCount: int  # noqa: N815
     owners: list[Owner]
-    downstreamOwners: list[Owner]  # noqa: N815
-    tags: list[str]
-    downstreamTags: list[str]  # noqa: N815
+    downstreamOwners: list[Owner] = []  # noqa: N815
+    tags: list[str] = []
+    downstreamTags: list[str] = []  # noqa: N815
+    detected: str | None = None
 
     @property
     def is_resolved(self) -> bool:

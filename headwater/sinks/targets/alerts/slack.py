@@ -10,7 +10,9 @@ from typing import Any, Literal, Self, cast
 import msgspec
 from pydantic import Field, model_validator
 
+from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.http import Poster, failure_outcome
+from headwater.sinks.interface.error_isolation import escape_control_characters
 from headwater.sinks.interface.options import BARE_ADDRESS, Options, SecretReference, SecretResolver
 from headwater.sinks.interface.shape import Outcome, retry_all
 from headwater.sinks.targets.alerts import target
@@ -142,8 +144,8 @@ class SlackApi:
         answer = self._poster.request("POST", "/auth.test", b"{}")
         reply = _decode(answer.body)
         if reply is None or not reply.ok:
-            error = reply.error if reply else f"status {answer.status}"
-            return f"the token was not accepted ({error})"
+            error = escape_control_characters(reply.error[:100]) if reply else f"status {answer.status}"
+            raise WrongSetting(f"Slack did not accept the token ({error}). Correct `token`.")
         return f"the token belongs to the workspace {reply.team}"
 
     def close(self) -> None:
@@ -186,8 +188,9 @@ def _content(text: AlertText) -> dict[str, Any]:
         "\n".join(f"*{label}:* {_escape(value)}" for label, value in text.facts),
         f"<{_escape(text.link).replace('|', '%7C')}|Open in Headwater>" if text.link else "",
     ]
-    left = _BLOCKS
+    left = _BLOCKS - len(sections[-1])  # a link without its end would be shown as text
     for section in filter(None, sections):
+        left += len(section) if section is sections[-1] else 0
         is_code = section.startswith("```")
         shown = _clip_escaped(section, min(_SECTION, left), "```" if is_code else "")
         left -= len(shown)

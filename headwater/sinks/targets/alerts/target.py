@@ -6,6 +6,7 @@ If the process is killed between sending and storing, the message is sent again:
 worse than a repeated one.
 """
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -21,24 +22,25 @@ from headwater.sinks.interface.options import SecretResolver
 from headwater.sinks.interface.shape import WATCH, Outcome, Payload, SinkEvent, TargetStore, retry_all
 from headwater.sinks.interface.support import ItemSupport, SupportTable
 from headwater.sinks.targets.alerts.options import AlertOptions
-from headwater.sinks.targets.alerts.planning import Due, Plan, earliest_us, incident_us, plan
+from headwater.sinks.targets.alerts.planning import Due, Plan, earliest_us, new_entry, plan
 from headwater.sinks.targets.alerts.routing import destinations
 from headwater.sinks.targets.alerts.server import IncidentsClient, ReportedIncident
 from headwater.sinks.targets.alerts.station_state import (
     Claim,
     Entry,
     StationState,
-    content_digest,
     decode_state,
     encode_state,
-    subject_digest,
 )
-from headwater.sinks.targets.alerts.text import AlertText, incident_text, incident_title, list_text
+from headwater.sinks.targets.alerts.text import AlertText, incident_text, list_text
 from headwater.sinks.targets.webhook.server import BrokenContract
 
 _CLAIM_S = 60.0
 """Seconds that a claim lasts in addition to twice the timeout of a request."""
 _US = 1_000_000
+_LATER_US, _GIVE_UP_US = 300 * _US, 4 * 3_600 * _US
+"""Wait before a postponed message is sent again, and how long this goes on. Greylisting asks for 1 to 15 minutes."""
+log = logging.getLogger(__name__)
 
 
 class Message(NamedTuple):
@@ -56,6 +58,19 @@ class Sent(NamedTuple):
     place: str = ""
 
 
+class _Postponed(NamedTuple):
+    """When a message was planned first, and when it is planned next (us, UTC)."""
+
+    first_us: int
+    next_us: int
+
+
+class Later(NamedTuple):
+    """A destination that asks to try again in some minutes, while others accept messages. reason: what it responded."""
+
+    reason: str
+
+
 class Channel(Protocol):
     """One kind of target for messages. Not thread-safe."""
 
@@ -65,10 +80,10 @@ class Channel(Protocol):
     def render(self, message: Message) -> bytes:
         """Return exactly what is sent, within the limits of the target."""
 
-    def send(self, message: Message) -> Sent | Outcome:
+    def send(self, message: Message) -> Sent | Later | Outcome:
         """Try once to send a message; returns the outcome of a failure."""
 
-    def send_test(self, to: str) -> Sent | Outcome:
+    def send_test(self, to: str) -> Sent | Later | Outcome:
         """Try once to send a test message to a destination."""
 
     def check(self) -> str:
@@ -98,6 +113,8 @@ class AlertTarget:
         self._owner = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._planned: dict[str, Message] = {}
         self._unstored: dict[str, Sent] = {}
+        self._postponed: dict[str, _Postponed] = {}
+        self._due: set[str] = set()
 
     def use_store(self, store: TargetStore) -> None:
         """Use a store; without one, each payload is sent."""
@@ -120,12 +137,18 @@ class AlertTarget:
             found = self._plan(state, incidents, at_us, store.not_before_us())
             after = encode_state(found.state)
             if after == text or store.replace(text, after):  # else another instance was faster
-                return self._payloads(found.due, at_us)
+                self._due = {each.id for each in found.due}
+                self._postponed = {key: each for key, each in self._postponed.items() if key in self._due}
+                return self._payloads([each for each in found.due if not self._waits(each, at_us)], at_us)
 
     def poll(self, at_us: int, _: int) -> Mapping[str, Sequence[Payload]]:
         """Return a message for each incident of the last day, as if nothing had been sent."""
+        state = decode_state(self._store.read()) if self._store else None
+        known = {each.key: each for each in state.entries} if state else {}
         due = [
-            _announcement(each, to) for each in self._recent(at_us) for to in destinations(self._options.routes, each)
+            _announcement(each, to, known.get((each.id, to)))
+            for each in self._recent(at_us)
+            for to in destinations(self._options.routes, each)
         ]
         return {"incidents": self._payloads(due, at_us)}
 
@@ -140,7 +163,6 @@ class AlertTarget:
         wanted = [each for each in incidents if item in ("now", each.id)]
         if not wanted and item != "now":
             raise NotKnown("incident", item, (), "List the incidents with `headwater incidents`, or use `now`.")
-        after_us = earliest_us(state, self._options, not_before_us)
         asked = self._plan(state, incidents, at_us, not_before_us)
         contracts = self._incidents.fetch_broken_contracts()
         due = {entry.key: each for each in asked.due for entry in each.entries}
@@ -150,9 +172,10 @@ class AlertTarget:
             goes_to = destinations(self._options.routes, incident)
             if not goes_to:
                 found.append(self._payload(_announcement(incident, ""), at_us, "no route matches", contracts))
+            after_us = earliest_us(state, self._options, not_before_us, incident)
             for to in goes_to:
                 key = (incident.id, to)
-                message = due.get(key) or _announcement(incident, to)
+                message = due.get(key) or _announcement(incident, to, known.get(key))
                 if message.id not in shown:  # a summary is about several incidents
                     why = None if key in due else _reason(known.get(key), message.entries[0], after_us)
                     found.append(self._payload(message, at_us, why, contracts))
@@ -165,6 +188,8 @@ class AlertTarget:
         message = self._planned[payload.event.head.event_id]
         if self._store is None:
             result = self._channel.send(message)
+            if isinstance(result, Later):
+                return retry_all(1, result.reason, blames_event=True)
             return result if isinstance(result, Outcome) else Outcome()
         sent = self._unstored.get(message.due.id)
         if sent is None:
@@ -173,10 +198,10 @@ class AlertTarget:
                 return wait
             result = self._channel.send(message)
             reach_failpoint("alerts.sent")
+            if isinstance(result, Later):
+                return self._postpone(message.due, payload.event.head.sequence, result.reason)
             if isinstance(result, Outcome):
-                if result.refused:
-                    self._record(message.due, None)
-                return result
+                return result  # `settle` stores that it was given up, after the dead letter is stored
             sent = self._unstored[message.due.id] = result
         self._record(message.due, sent)
         del self._unstored[message.due.id]
@@ -187,7 +212,8 @@ class AlertTarget:
         state = decode_state(self._required_store().read())
         for payload in payloads:
             message = self._planned.pop(payload.event.head.event_id, None)
-            if message and state and not _is_settled(state, message.due):
+            is_left = message is not None and message.due.id in self._postponed
+            if message and state and not is_left and not _is_settled(state, message.due):
                 self._record(message.due, None)
 
     def send_test(self) -> str:
@@ -195,8 +221,9 @@ class AlertTarget:
         named = list(dict.fromkeys(to for route in self._options.routes for to in route.to)) or [""]
         for to in named:
             result = self._channel.send_test(to)
-            if isinstance(result, Outcome):
-                raise Retry(f"{to or 'The target'} did not accept the test message: {_fault(result)}")
+            if not isinstance(result, Sent):
+                why = result.reason if isinstance(result, Later) else _fault(result)
+                raise Retry(f"{to or 'The target'} did not accept the test message: {why}")
         return f"a test message to {', '.join(to or 'the target' for to in named)}"
 
     def check(self) -> str:
@@ -209,6 +236,23 @@ class AlertTarget:
         """Close the connections."""
         self._channel.close()
         self._incidents.close()
+
+    def _waits(self, due: Due, at_us: int) -> bool:
+        """Return whether the destination of a message asked to try later."""
+        known = self._postponed.get(due.id)
+        return known is not None and known.first_us <= at_us < known.next_us
+
+    def _postpone(self, due: Due, at_us: int, reason: str) -> Outcome:
+        """Plan a message again in some minutes, and refuse it after some hours. at_us: when it was planned."""
+        known = self._postponed.pop(due.id, None)
+        if due.id not in self._due:  # of a dead letter
+            return retry_all(1, reason, blames_event=True)
+        first_us = known.first_us if known else at_us
+        if at_us >= first_us + _GIVE_UP_US:
+            return Outcome(refused={0: reason})
+        self._postponed[due.id] = _Postponed(first_us, at_us + _LATER_US)
+        log.info("A message is sent again in five minutes: %s", reason)
+        return Outcome()
 
     def _required_store(self) -> TargetStore:
         assert self._store  # noqa: S101 - the runner sets it
@@ -242,11 +286,14 @@ class AlertTarget:
                 return Outcome()
             at_us = time.time_ns() // 1000
             claim = state.claim
-            if claim and claim.owner != self._owner and claim.until_us > at_us:
+            longest_us = 2 * timeout_us + int(_CLAIM_S * _US)
+            is_wrong = claim is not None and claim.until_us > at_us + longest_us + 5 * _US  # a clock was ahead
+            is_valid = claim is not None and claim.until_us > at_us and not is_wrong
+            if claim and claim.owner != self._owner and is_valid:
                 return retry_all(1, "another instance is sending", after_s=min(1.0, (claim.until_us - at_us) / 1e6))
-            if claim and claim.owner == self._owner and claim.until_us > at_us + timeout_us + 5 * _US:
+            if claim and claim.owner == self._owner and is_valid and claim.until_us > at_us + longest_us * 3 // 4:
                 return None
-            mine = Claim(self._owner, at_us + 2 * timeout_us + int(_CLAIM_S * _US))
+            mine = Claim(self._owner, at_us + longest_us)
             if store.replace(text, encode_state(msgspec.structs.replace(state, claim=mine))):
                 return None
 
@@ -263,20 +310,38 @@ class AlertTarget:
             after = msgspec.structs.replace(state, claim=None if mine else state.claim).with_entries(entries)
             if sent is not None and due.counts:
                 after = after.with_message(due.to, at_us)
+            if due.kind == "summary":
+                left = {to: count for to, count in after.dropped_held.items() if to != due.to}
+                after = msgspec.structs.replace(after, dropped_held=left)
             if store.replace(text, encode_state(after)):
                 return
 
 
+_END_MARKS = {"": "", "resolved": "Resolved: ", "unlisted": "No longer listed: "}
+_UNLISTED = "The server does not list it any more: it has ended, or belongs to another incident."
+_ELSEWHERE = "The server does not list it any more. An open incident about the same jobs or datasets:"
+
+
 def message_text(due: Due, contracts: Sequence[BrokenContract], page: str) -> AlertText:
     """Return what a message says."""
-    titles = [("Resolved: " if each.is_resolved else "") + each.title for each in due.entries]
+    names = [each.title or "an incident whose name was erased" for each in due.entries]
+    titles = [_END_MARKS[each.end] + name for each, name in zip(due.entries, names, strict=True)]
+    severity = "error" if any(each.severity == "error" for each in due.incidents) else "warning"
     if due.kind == "summary":
-        severity = "error" if any(each.severity == "error" for each in due.incidents) else "warning"
-        return list_text(f"{len(titles)} incidents were held back", titles, severity, page)
+        count = len(titles) + due.more
+        title = f"{count} incidents were held back" if count > 1 else "1 incident was held back"
+        return list_text(title, titles, severity, page, more=due.more)
+    if due.kind == "unlisted":
+        mark = _END_MARKS["unlisted"]
+        see = [f"See: {title}" for title in due.elsewhere]
+        one, many = (titles[0], see), (f"{mark}{len(titles)} incidents", [*names, *see])
+        title, lines = one if len(titles) == 1 else many
+        summary = _ELSEWHERE if see else _UNLISTED
+        return list_text(title, lines, "warning", page)._replace(summary=summary)
     if len(due.entries) == len(due.incidents) == 1:
         return incident_text(due.incidents[0], contracts, page)
     title = titles[0] if len(titles) == 1 else f"Resolved: {len(titles)} incidents"
-    return list_text(title, [each.title for each in due.entries], "warning", page, is_resolved=True)
+    return list_text(title, names, "warning", page, is_resolved=True)
 
 
 def open_alert_target(options: AlertOptions, channel: Channel, reveal: SecretResolver) -> AlertTarget:
@@ -285,12 +350,14 @@ def open_alert_target(options: AlertOptions, channel: Channel, reveal: SecretRes
     return AlertTarget(options, channel, IncidentsClient(open_poster(server, reveal), server.url))
 
 
-def _announcement(incident: ReportedIncident, to: str) -> Due:
-    entry = Entry(
-        incident.id, to, subject_digest(incident), incident_us(incident.opened), "sent", incident_title(incident),
-        content=content_digest(incident), is_resolved=incident.is_resolved,
-    )  # fmt: skip
-    return Due("resolved" if incident.is_resolved else "opened", to, (entry,), (incident,))
+def _announcement(incident: ReportedIncident, to: str, known: Entry | None = None) -> Due:
+    """Return the message that an incident has now. known: its stored entry, for its turn and its thread."""
+    entry = new_entry(incident, to, known.turn if known else 0)
+    if not incident.is_resolved:
+        return Due("opened", to, (entry,), (incident,))
+    reference, place = (known.reference, known.place) if known else ("", "")
+    entry = msgspec.structs.replace(entry, is_resolved=True, end="resolved", reference=reference, place=place)
+    return Due("resolved", to, (entry,), (incident,), reference, place)
 
 
 def _reason(known: Entry | None, entry: Entry, after_us: int) -> str:
@@ -314,8 +381,10 @@ def _is_settled(state: StationState, due: Due) -> bool:
 
 def _is_stored(known: Entry, wanted: Entry, due: Due) -> bool:
     if due.kind in ("opened", "summary"):
-        return known.state == "sent"
-    return known.is_resolved or (due.kind == "changed" and known.content == wanted.content)
+        return known.state == "sent" and known.turn >= wanted.turn
+    if due.kind == "changed":
+        return known.is_resolved or (known.content == wanted.content and known.turn >= wanted.turn)
+    return known.is_resolved and not known.is_end_given_up
 
 
 def _with_reference(entry: Entry, due: Due, sent: Sent) -> Entry:
@@ -327,7 +396,9 @@ def _with_reference(entry: Entry, due: Due, sent: Sent) -> Entry:
 
 def _given_up(entry: Entry, due: Due) -> Entry:
     """Return the entry of a message that is not tried again; a change or a resolution counts as sent."""
-    return msgspec.structs.replace(entry, state="given up") if due.kind in ("opened", "summary") else entry
+    if due.kind in ("opened", "summary"):
+        return msgspec.structs.replace(entry, state="given up")
+    return msgspec.structs.replace(entry, is_end_given_up=due.kind != "changed")
 
 
 def _fault(outcome: Outcome) -> str:

@@ -70,10 +70,13 @@ def incident_text(incident: ReportedIncident, contracts: Sequence[BrokenContract
     )
 
 
-def list_text(title: str, titles: Sequence[str], severity: str, page: str, *, is_resolved: bool = False) -> AlertText:
-    """Return a message that lists incidents by their titles."""
-    more = (f"and {len(titles) - _LINES} more",) if len(titles) > _LINES else ()
-    return AlertText(title, severity, is_resolved, "", "", (), (*titles[:_LINES], *more), f"{page}/")
+def list_text(
+    title: str, titles: Sequence[str], severity: str, page: str, *, is_resolved: bool = False, more: int = 0
+) -> AlertText:
+    """Return a message that lists incidents by their titles. more: number of incidents without a title."""
+    rest = len(titles[_LINES:]) + more
+    lines = (*titles[:_LINES], *([f"and {rest:,} more"] if rest else ()))
+    return AlertText(title, severity, is_resolved, "", "", (), lines, f"{page}/")
 
 
 def plain_text(text: AlertText) -> str:

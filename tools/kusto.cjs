@@ -6,8 +6,8 @@ const vm = require('vm')
 
 const folder = process.argv[2]
 for (const file of ['bridge.min.js', 'Kusto.Language.Bridge.min.js']) {
-  vm.runInThisContext(fs.readFileSync(path.join(folder, file), 'utf8'), file) // scripts for a page, not modules
-vm.runInThisContext(fs.readFileSync(path.join(folder, file), 'utf8'), file) // browser scripts, not modules
+  vm.runInThisContext(fs.readFileSync(path.join(folder, file), 'utf8'), file) // browser scripts, not modules
+}
 const kusto = globalThis.Kusto.Language
 const { tables, queries } = JSON.parse(fs.readFileSync(0, 'utf8'))
 const symbols = Object.entries(tables).map(([name, columns]) => kusto.Symbols.TableSymbol.From(columns).WithName(name))

@@ -1,20 +1,16 @@
 """Query a Headwater server for incidents and for broken contracts. See docs/reference/incidents.md."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
-from urllib.parse import urlencode
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from headwater.common.errors import Retry
 from headwater.events.times import iso_time
+from headwater.sinks.connecting.headwater_answers import MAX_ITEMS, request_list
 from headwater.sinks.connecting.http import Poster
 from headwater.sinks.targets.webhook.server import BrokenContract, BrokenContractsClient
-
-_T = TypeVar("_T", bound=msgspec.Struct)
-_MOST = 10_000
-_MOST_BYTES = 64 << 20
 
 
 class Subject(msgspec.Struct):
@@ -104,14 +100,10 @@ class IncidentsClient:
 
     def fetch(self, since_us: int) -> list[ReportedIncident]:
         """Return all incidents that were open after a moment (us, UTC); raises Retry if the answer is incomplete."""
-        asked = urlencode({"since": iso_time(since_us) or "", "limit": _MOST})
-        answer = self._poster.request("GET", f"/api/headwater/v1/incidents?{asked}", max_bytes=_MOST_BYTES)
-        found = _decode(answer.body, _IncidentsAnswer) if answer.status == 200 else None
-        if found is None:
-            why = answer.body[:200].decode("utf-8", "replace").strip()
-            raise Retry(f"{self._url} returned no list of incidents, status {answer.status}: {why}")
+        query = {"since": iso_time(since_us) or ""}
+        found = request_list(self._poster, self._url, "incidents", query, _IncidentsAnswer, content="incidents")
         if found.truncated:
-            raise Retry(f"{self._url} has more than {_MOST} incidents, so no alerts are sent.")
+            raise Retry(f"{self._url} has more than {MAX_ITEMS} incidents, so no alerts are sent.")
         return found.items
 
     def fetch_broken_contracts(self) -> Sequence[BrokenContract]:
@@ -124,10 +116,3 @@ class IncidentsClient:
     def close(self) -> None:
         """Close the connection."""
         self._poster.close()
-
-
-def _decode(body: bytes, kind: type[_T]) -> _T | None:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -5,21 +5,21 @@ See docs/reference/questions.md and docs/how-to/analytics-engineer/contracts.md.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, TypeVar
-from urllib.parse import urlencode
+from typing import Any
 
 import msgspec
 from pydantic import Field
 
 from headwater.common.errors import Retry
+from headwater.sinks.connecting.headwater_answers import (
+    MAX_ITEMS,
+    decode_answer,
+    request_list,
+    request_question,
+    unreadable_answer,
+)
 from headwater.sinks.connecting.http import Endpoint, Poster
 from headwater.sinks.interface.options import Pause
-
-_T = TypeVar("_T", bound=msgspec.Struct)
-_MOST = 10_000
-"""Maximum number of columns or contracts in a response."""
-_MOST_BYTES = 64 << 20
-"""Maximum size of a response in bytes; a truncated response is discarded."""
 
 
 class HeadwaterServer(Endpoint):
@@ -88,18 +88,17 @@ class ExposedColumnsClient:
 
     def _fetch_for_tag(self, tag: str) -> list[ExposedColumn]:
         # With this order tagged columns are last, so they do not displace other columns.
-        asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
-        answer = self._poster.request("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
-        if answer.status == 404 and _decode(answer.body, _UnknownTag) is not None:
+        query = {"tag": tag, "exposure": "exposed", "sort": "-exposure"}
+        answer = request_question(self._poster, "surface", query)
+        if answer.status == 404 and decode_answer(answer.body, _UnknownTag) is not None:
             return []  # Headwater returns 404 for a tag only if no unread event could contain it
-        found = _decode(answer.body, _SurfaceAnswer) if answer.status == 200 else None
+        found = decode_answer(answer.body, _SurfaceAnswer) if answer.status == 200 else None
         reached = None if found is None else _parse_untagged(found.items)
         if found is None or reached is None:
-            why = answer.body[:200].decode("utf-8", "replace").strip()
-            raise Retry(f"{self._url} returned no list of exposed columns, status {answer.status}: {why}")
+            raise unreadable_answer(self._url, "exposed columns", answer)
         if found.truncated and len(reached) == len(found.items):
             raise Retry(
-                f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}, "
+                f"{self._url} has more than {MAX_ITEMS} exposed columns with the tag {tag!r}, "
                 "so no notices about new ones are sent."
             )
         return list({each.id_with_tag(tag): each for each in reached}.values())
@@ -113,20 +112,13 @@ def _parse_untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
     """Return the columns that do not have the tag themselves, or None if an item cannot be read."""
     found = []
     for each in items:
-        if (item := _decode(each, _Item)) is None:
+        if (item := decode_answer(each, _Item)) is None:
             return None
         if not item.tagged:
-            if (column := _decode(each, ExposedColumn)) is None:
+            if (column := decode_answer(each, ExposedColumn)) is None:
                 return None
             found.append(column)
     return found
-
-
-def _decode(body: bytes | msgspec.Raw, kind: type[_T]) -> _T | None:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 class ContractBreach(msgspec.Struct):
@@ -171,15 +163,13 @@ class BrokenContractsClient:
 
     def fetch_broken(self) -> list[BrokenContract]:
         """Return all broken contracts; raises Retry if there is no response or it is incomplete."""
-        asked = urlencode({"limit": _MOST, "sort": "state"})
-        answer = self._poster.request("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
-        found = _decode(answer.body, _ContractsAnswer) if answer.status == 200 else None
-        if found is None:
-            why = answer.body[:200].decode("utf-8", "replace").strip()
-            raise Retry(f"{self._url} returned no list of broken contracts, status {answer.status}: {why}")
+        query = {"sort": "state"}
+        found = request_list(self._poster, self._url, "contracts", query, _ContractsAnswer, content="broken contracts")
         broken = [each for each in found.items if each.state == "broken"]
         if found.truncated and len(broken) == len(found.items):  # broken contracts are listed first
-            raise Retry(f"{self._url} has more than {_MOST} broken contracts, so no notices about new ones are sent.")
+            raise Retry(
+                f"{self._url} has more than {MAX_ITEMS} broken contracts, so no notices about new ones are sent."
+            )
         return broken
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.assertions import AssertionDetail, detail_from
 from headwater.index.stored.database import json_array
 from headwater.index.stored.run_facets import recent_facets
+from headwater.index.stored.runs import HAS_COMPLETED
 from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, lost_run_condition
@@ -20,7 +21,6 @@ _MAX_ROWS = 10_000
 """The maximum number of runs of one job, or of children of one run, that are read."""
 
 _FAILED = "state IN ('FAIL', 'ABORT')"
-_ENDS_SPELL = "completed AND state NOT IN ('FAIL', 'ABORT')"
 _COLUMNS = (
     "(SELECT key FROM run_keys WHERE id = r.run), r.run, r.job_key, r.state, r.started_us, r.ended_us, r.time_us, "
     "r.execution, r.parent, r.completed"
@@ -28,11 +28,12 @@ _COLUMNS = (
 _FAILED_JOBS = (
     "SELECT f.job_key FROM (SELECT job_key, max(time_us) AS last_us FROM runs "
     f"WHERE {_FAILED} AND time_us <= ?2 GROUP BY job_key) f WHERE f.last_us > ?1 OR NOT EXISTS ("
-    f"SELECT 1 FROM runs r WHERE r.job_key = f.job_key AND r.time_us > f.last_us AND r.time_us <= ?1 AND {_ENDS_SPELL})"
+    "SELECT 1 FROM runs r WHERE r.job_key = f.job_key AND r.time_us > f.last_us AND r.time_us <= ?1 "
+    f"AND {HAS_COMPLETED})"
 )
 """Selects the jobs with a failed run whose spell had not ended before ?1."""
 
-_COMPLETED = f"SELECT 1 FROM runs c WHERE c.job_key = r.job_key AND {_ENDS_SPELL} AND c.time_us {{}} LIMIT 1"
+_COMPLETED = f"SELECT 1 FROM runs c WHERE c.job_key = r.job_key AND {HAS_COMPLETED} AND c.time_us {{}} LIMIT 1"
 _LOST = (
     f"SELECT {_COLUMNS} FROM runs r "
     f"WHERE {lost_run_condition('r.time_us', '?1', table='r')} AND EXISTS ({_COMPLETED.format('< r.time_us')}) "
@@ -112,7 +113,7 @@ class Failures:
             if self._live.names.name(job).namespace == NAMESPACE:
                 continue
             before = self._sql.execute(
-                f"SELECT time_us FROM runs WHERE job_key = ? AND {_ENDS_SPELL} AND time_us <= ? "
+                f"SELECT time_us FROM runs WHERE job_key = ? AND {HAS_COMPLETED} AND time_us <= ? "
                 "ORDER BY time_us DESC LIMIT 1",
                 (job, self.since_us),
             ).fetchone()
@@ -136,7 +137,7 @@ class Failures:
     def recovered_us(self, row: RunRow) -> int | None:
         """Return when the job of a failed run completed next (us), or None if it has not."""
         found: tuple[int | None] = self._sql.execute(
-            f"SELECT min(time_us) FROM runs WHERE job_key = ? AND {_ENDS_SPELL} AND time_us > ? AND time_us <= ?",
+            f"SELECT min(time_us) FROM runs WHERE job_key = ? AND {HAS_COMPLETED} AND time_us > ? AND time_us <= ?",
             (row.job, row.at_us, self.now_us),
         ).fetchone()
         return found[0]

@@ -8,19 +8,20 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.assertions import RESULTS
 from headwater.index.stored.database import question_marks
 from headwater.index.stored.measures import DAY_US, MAX_DAYS, RECENT_ROWS, StoredNumbers, numbers_from
+from headwater.index.stored.runs import HAS_COMPLETED
 from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS
 from headwater.lineage.names.dataset_name import Name
 
 _ROWS = (
-    "SELECT s.time_us, s.run, CASE WHEN r.completed AND r.state NOT IN ('FAIL', 'ABORT') THEN 'COMPLETE' ELSE r.state "
-    "END, s.value, r.job_key FROM measures s LEFT JOIN runs r ON r.run = s.run "
+    f"SELECT s.time_us, s.run, CASE WHEN {HAS_COMPLETED} THEN 'COMPLETE' ELSE r.state END, s.value, r.job_key "
+    "FROM measures s LEFT JOIN runs r ON r.run = s.run "
     "WHERE s.name = ? AND s.kind = ? AND s.time_us > ? AND s.time_us <= ? ORDER BY s.time_us DESC LIMIT ?"
 )
 _OLDEST = "SELECT min(time_us) FROM measures WHERE name = ? AND kind = ?"
 _CHECKSUM = 1_000_003
 _COMPLETED_BEFORE = (
     f"SELECT count(*), coalesce(sum(s.time_us % {_CHECKSUM}), 0) FROM measures s JOIN runs r ON r.run = s.run "
-    "WHERE s.name = ? AND s.kind = ? AND s.time_us < ? AND r.completed AND r.state NOT IN ('FAIL', 'ABORT')"
+    f"WHERE s.name = ? AND s.kind = ? AND s.time_us < ? AND {HAS_COMPLETED}"
 )
 _TESTS = (
     "SELECT a.test, a.tested_column, a.id FROM assertions a WHERE a.id IN "

@@ -10,6 +10,9 @@ from headwater.lineage.runs.lost_runs import ENDED, ended_with_parent_condition
 from headwater.lineage.runs.nominal_times import RunAncestors, descendant_runs, latest_nominal_times
 from headwater.lineage.runs.run_facts import RunFacts
 
+HAS_COMPLETED = "completed AND state NOT IN ('FAIL', 'ABORT')"
+"""The condition for a run in `runs` that has completed, and has not failed in a later attempt."""
+
 NEWEST_RUN = (
     "SELECT r.run FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = {} AND r.kind = 'RUN' "
     "ORDER BY r.time_us DESC, k.key DESC LIMIT 1"

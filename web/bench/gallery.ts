@@ -8,8 +8,9 @@ import { afterAll, test } from 'vitest';
 import { browsing, drawn, settled } from '../tests/browser';
 import { tables } from '../tests/cases';
 import { recorded } from '../tests/events';
-import { Headwater, ROOT, SINKS } from '../tests/headwater';
+import { ROOT } from '../tests/headwater';
 import { at, PAGES } from '../tests/places';
+import { serversOf } from './lakes';
 
 const { open } = browsing();
 const FOLDER = join(ROOT, 'build/gallery');
@@ -18,23 +19,9 @@ const THEMES = ['light', 'dark'] as const;
 
 const LAKES = { recorded, empty: () => [], 3: () => tables(3), 30: () => tables(30), 300: () => tables(300), 3000: () => tables(3_000) } as const;
 type Lake = keyof typeof LAKES;
-const running = new Map<Lake, Promise<Headwater>>();
+const lake = serversOf<Lake>(LAKES);
 
-function lake(name: Lake): Promise<Headwater> {
-  const known = running.get(name) ?? started(name);
-  running.set(name, known);
-  return known;
-}
-
-async function started(name: Lake): Promise<Headwater> {
-  const headwater = await new Headwater({}, SINKS).start();
-  const events = LAKES[name]();
-  if (events.length) await headwater.post(events);
-  return headwater;
-}
-
-afterAll(async () => {
-  for (const each of running.values()) await (await each).end();
+afterAll(() => {
   const names = readdirSync(FOLDER).filter((name) => name.endsWith('.png')).sort();
   writeFileSync(join(FOLDER, 'index.html'), `<!doctype html><meta charset="utf-8"><title>Gallery</title>${names.map((name) => `<h2>${name}</h2><img src="${name}" width="720" loading="lazy" alt="">`).join('')}`);
 });

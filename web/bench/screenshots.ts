@@ -3,13 +3,14 @@
 import { join } from 'node:path';
 
 import type { Page } from 'playwright-core';
-import { afterAll, test } from 'vitest';
+import { test } from 'vitest';
 
 import { browsing, drawn, settled } from '../tests/browser';
 import { circle, consumers, inputs, layers, tables, WIDE } from '../tests/cases';
 import { recorded } from '../tests/events';
-import { Headwater, ROOT, SINKS } from '../tests/headwater';
+import { ROOT } from '../tests/headwater';
 import { at, EMAIL, PAGES, SILVER } from '../tests/places';
+import { serversOf } from './lakes';
 
 const { open } = browsing();
 const SIZE = { width: 1280, height: 760 };
@@ -21,23 +22,7 @@ const LAKES = {
   wide: () => [...consumers(500), ...inputs(1_000), ...layers(30), ...circle(), ...tables(2_000)],
 } as const;
 type Lake = keyof typeof LAKES;
-const running = new Map<Lake, Promise<Headwater>>();
-
-function lake(name: Lake): Promise<Headwater> {
-  const known = running.get(name) ?? started(name);
-  running.set(name, known);
-  return known;
-}
-
-async function started(name: Lake): Promise<Headwater> {
-  const headwater = await new Headwater({}, SINKS).start();
-  await headwater.post(LAKES[name]());
-  return headwater;
-}
-
-afterAll(async () => {
-  for (const each of running.values()) await (await each).end();
-});
+const lake = serversOf<Lake>(LAKES);
 
 const SEARCH = async (page: Page) => {
   await page.keyboard.press('Control+k');

@@ -2,8 +2,8 @@
 
 `python -m bench.usefulness [FILE ...]` reads files of events, one JSON object per line; the default is the recorded
 streams of Spark's listener and of the demo. For the demo, the remedies are the configuration that `make demo` applies:
-`demo/rules` and `demo/lineage.yml`. For the recorded stream, they are the files in `bench/remedies`, of which
-`unused.yaml` lists columns that no run reads although a run reads their dataset.
+`demo/rules` and `demo/lineage.yml`. For the recorded stream, they are the files in `bench/remedies`. One of them,
+`unused.yaml`, lists columns that no run reads although a run reads their dataset.
 """
 
 import argparse
